@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,8 +38,9 @@ std::vector<FamilyRecord> records_of(const std::vector<Family>& families) {
 template <class Family>
 bool is_one_of(const Config& config, const std::vector<Family>& families) {
   const std::string type = config.text("model_type", "");
-  return std::any_of(families.begin(), families.end(),
-                     [&](const Family& family) { return family.model_type == type; });
+  for (const Family& family : families)
+    if (family.model_type == type) return true;
+  return false;
 }
 
 }  // namespace lathe::pretrained

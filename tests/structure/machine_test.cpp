@@ -68,7 +68,7 @@ const std::vector<OtherNumber>& other_numbers() {
       {"codegen/cuda/prelude/prelude_casts.cpp", "112u << 23"},            // an exponent of f32
       {"codegen/llvm/casts.cpp", "112 << 23"},                             // the same
       {"codegen/cuda/intrinsics/wgmma.cpp", "u64(shared_address(first)"},  // fields of a descriptor
-      {"passes/shard/mesh.cpp", "most = 1 << 20"},                         // processes in a mesh
+      {"ir/mesh/mesh.cpp", "most = 1 << 20"},                              // processes in a mesh
       {"passes/shard/predict/rank_scaling.h", "most_ranks = 4096"},        // processes in a prediction
       {"passes/shard/predict/step_rates.h", " flops = 1e12;"},             // default rate
       {"passes/shard/predict/step_rates.h", "plain_flops = 1e12;"},        // the same

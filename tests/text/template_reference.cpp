@@ -1,5 +1,6 @@
 #include "tests/text/template_reference.h"
 
+#include <cstddef>
 #include <fstream>
 #include <iomanip>
 #include <iterator>

@@ -1,5 +1,6 @@
 #include "tools/finetune/text_samples.h"
 
+#include "models/generation/cached_lm.h"
 #include "models/generation/generator.h"
 #include "tools/pretrained/model_directory.h"
 

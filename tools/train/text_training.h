@@ -4,7 +4,7 @@
 #include <string>
 
 #include "frontend/decode/decoding.h"
-#include "passes/lowering/lower_options.h"
+#include "ir/options/lower_options.h"
 #include "tools/options/division.h"
 #include "tools/train/model_settings.h"
 

@@ -3,10 +3,12 @@
 #include <string>
 #include <string_view>
 
-#include "models/text/template/values/object.h"
+#include "models/text/template/values/value.h"
 
 /// Reads and writes JSON as Python's json module does.
 namespace lathe::jinja {
+
+class Runtime;
 
 struct JsonStyle {
   bool ascii = false;  ///< write other characters as \uXXXX

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/support/error.h"
 #include "models/text/template/values/json.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/strict_json.h"

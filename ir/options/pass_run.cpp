@@ -1,8 +1,8 @@
-#include "passes/pipeline/pass_run.h"
+#include "ir/options/pass_run.h"
 
 #include <fmt/core.h>
 
-namespace lathe::ir {
+namespace lathe {
 
 std::string to_string(const std::vector<PassRun>& runs) {
   std::string text;
@@ -12,4 +12,4 @@ std::string to_string(const std::vector<PassRun>& runs) {
   return text;
 }
 
-}  // namespace lathe::ir
+}  // namespace lathe

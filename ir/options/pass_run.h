@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace lathe::ir {
+namespace lathe {
 
 /// A record of one pass or other compilation stage that ran.
 struct PassRun {
@@ -16,4 +16,4 @@ struct PassRun {
 /// Prints one line per pass: "canonicalize       0.4 ms   120 -> 98 nodes".
 std::string to_string(const std::vector<PassRun>& runs);
 
-}  // namespace lathe::ir
+}  // namespace lathe

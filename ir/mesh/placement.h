@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "ir/mesh/mesh.h"
 #include "ir/support/dim.h"
-#include "passes/shard/mesh.h"
 
 /// How a value is placed on the processes of a mesh: along each axis whole, split, or partial.
 namespace lathe::shard {

@@ -1,4 +1,4 @@
-#include "passes/shard/mesh.h"
+#include "ir/mesh/mesh.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "passes/shard/placement.h"
+#include "ir/mesh/placement.h"
 
 #include <fmt/core.h>
 
