@@ -61,6 +61,7 @@ const std::vector<Layer>& layers() {
       // Nothing but a backend's own folder includes its code generator, and only targets know the backends.
       {"runtime/cpu/", {"runtime/", "codegen/llvm/", "passes/", "ir/"}},
       {"runtime/cuda/", {"runtime/", "codegen/cuda/", "passes/", "ir/"}},
+      {"runtime/mpi_plugin/", {"runtime/ranks/mpi/"}},
       {"runtime/", {"runtime/", "passes/", "ir/"}},
       // Text needs no graphs; the other folders connect the DSL and the runtime.
       {"models/text/", {"models/text/", "runtime/files/", "ir/support/"}},
