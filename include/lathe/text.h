@@ -2,5 +2,5 @@
 
 /// Tokenizers and chat templates.
 #include "models/text/chat/chat_template.h"
-#include "models/text/template/values/json.h"
+#include "models/text/template/values/text_forms.h"
 #include "models/text/tokenizer/tokenizer.h"

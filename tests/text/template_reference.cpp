@@ -6,7 +6,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "models/text/template/values/json.h"
+#include "models/text/template/values/text_forms.h"
 #include "tests/support/test_data.h"
 
 namespace lathe::test {

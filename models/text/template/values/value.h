@@ -16,6 +16,7 @@ class Budget;
 class Dict;
 class Object;
 class Value;
+struct ListView;
 
 enum class Kind : std::uint8_t {
   none,
@@ -41,8 +42,6 @@ struct Undefined {
   std::string message;
   bool unsafe = false;  ///< it exists, but the sandbox hides it
 };
-
-struct ListView;
 
 struct Sequence {
   mutable std::vector<Value> items;  ///< empty in a view until Value::items() copies them
@@ -70,7 +69,7 @@ class Value {
 
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
-  /// Returns a list that shares its items (list_view.h). `depth` is at least that of its items plus one.
+  /// Returns a list that shares its items. `depth` is at least that of its items plus one.
   static Value list(ListView view, int depth);
   /// Returns a dict. For equal keys, the last value wins and keeps the first key's position. Throws Failure
   /// [template_operation] unless keys are strings, numbers, booleans, None, or tuples of these.
@@ -182,5 +181,24 @@ std::string_view type_name(const Value& value);
 std::string described(const Value& value);
 /// Throws Failure [template_undefined] or [template_unsafe] if the value is undefined.
 void require_defined(const Value& value);
+
+/// A view of the first `total` items of a longer list, or of some of them. One item may be replaced.
+struct ListView {
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  std::shared_ptr<const std::vector<Value>> source;
+  std::size_t total = 0;  ///< number of items of `source` that views of this view may reach
+  std::int64_t start = 0, step = 1;
+  std::size_t count = 0;
+  std::size_t replaced = none;  ///< index in `source`
+  Value replacement = {};
+
+  const Value& item(std::size_t at) const;
+  std::vector<Value> items() const;
+  /// Returns the view of `size` items from item `first` on, `stride` apart.
+  ListView slice(std::int64_t first, std::int64_t stride, std::int64_t size) const;
+  /// Returns whether the view has all items from `start` up to `total`.
+  bool reaches_end() const;
+};
 
 }  // namespace lathe::jinja

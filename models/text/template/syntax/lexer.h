@@ -1,14 +1,40 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/text/template/syntax/source.h"
+#include "ir/support/location.h"
 
 namespace lathe::jinja {
+
+/// Bytes [begin, end) of a template's text.
+struct Extent {
+  std::size_t begin = 0, end = 0;
+};
+
+/// Text of a template, with line ends normalized as in Jinja.
+class Source {
+ public:
+  /// Throws ParseError if the text is not UTF-8.
+  Source(std::string_view text, std::string_view name);
+
+  const std::string& text() const { return text_; }
+  const std::string& name() const { return name_; }
+  /// Returns the one-based line number.
+  int line_of(std::size_t at) const;
+  Location location(Extent extent) const { return {name_, line_of(extent.begin)}; }
+  /// Returns the source text for messages: on one line, truncated if it is long.
+  std::string quote(Extent extent) const;
+  /// Throws ParseError at a byte of the text.
+  [[noreturn]] void fail(std::size_t at, std::string_view message, std::string_view hint = {}) const;
+
+ private:
+  std::string text_, name_;
+};
 
 enum class TokenType : std::uint8_t {
   data,            ///< text between the tags
@@ -47,5 +73,9 @@ struct Tokens {
 /// Returns the tokens of a template. Block tags on their own line lose the white space before them and one line end
 /// after them (Jinja's lstrip_blocks and trim_blocks). {%- -%} strips all white space.
 Tokens tokenize(const Source& source);
+
+/// Returns the value of a string literal. `inside` is the text between its quotes. Supports Python's escapes except
+/// \N{..}. Throws ParseError.
+std::string unescape(const Source& source, Extent inside);
 
 }  // namespace lathe::jinja

@@ -38,4 +38,31 @@ class AttributeGetter {
   Value otherwise_;
 };
 
+struct MethodEntry {
+  std::string_view name;
+  /// self.name(arguments)
+  Value (*call)(Runtime& runtime, const Value& self, const Arguments& arguments);
+};
+
+/// Returns an attribute of a value that is not an element: a bound method or an attribute of an object. Returns
+/// missing if it does not exist, and undefined (unsafe) for mutating methods of lists and dicts. Throws Failure
+/// [template_unsupported] for Python methods that this subset lacks.
+Value bound_attribute(Runtime& runtime, const Value& value, std::string_view name);
+
+std::span<const MethodEntry> string_methods();
+std::span<const MethodEntry> string_searches();
+std::span<const MethodEntry> string_questions();
+std::span<const MethodEntry> sequence_methods();
+std::span<const MethodEntry> dict_methods();
+
+/// A test: the name after `is`, and its function.
+struct TestEntry {
+  std::string_view name;
+  /// subject is name(arguments)
+  bool (*holds)(Runtime& runtime, const Value& subject, const Arguments& arguments);
+};
+
+/// Returns the test of that name, or null.
+const TestEntry* find_test(std::string_view name);
+
 }  // namespace lathe::jinja
