@@ -95,7 +95,7 @@ void add_compile(Phases& phases, const std::string& kind, const ir::Graph& step,
       phases.time(kind + ": compile", [&] { return compile(step, {.threads = 1, .cache = cache}); });
   const CompileSummary& c = exe.summary();
   phases.add(kind + ":   passes", c.pass_seconds);
-  for (const ir::PassRun& run : c.passes) phases.add(fmt::format("{}:     {}", kind, run.name), run.seconds);
+  for (const PassRun& run : c.passes) phases.add(fmt::format("{}:     {}", kind, run.name), run.seconds);
   phases.add(kind + ":   lowering", c.lower_seconds);
   phases.add(kind + ":   code", c.codegen_seconds);
 }

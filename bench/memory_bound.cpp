@@ -2,6 +2,7 @@
 //   bench_memory_bound [part of an op's name [rows columns [repeats]]]
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 

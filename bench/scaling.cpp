@@ -76,7 +76,7 @@ Compilation run_passes(Table& table, std::size_t size, const ir::Graph& given) {
     run_through(now, Stage::Part::target);
     return 0;
   });
-  for (const ir::PassRun& run : now.runs) table.add("  " + run.name, size, run.seconds * 1e3);
+  for (const PassRun& run : now.runs) table.add("  " + run.name, size, run.seconds * 1e3);
   return now;
 }
 

@@ -132,6 +132,8 @@ std::vector<Tensor> Graph::parameters(Where at) const {
   return found;
 }
 
+ir::Graph Graph::finish(Where at) const { return ir(at); }
+
 void Graph::output(std::string_view name, const Tensor& value, Where at) const {
   detail::check_operands("output", at, {&value});
   const detail::Line line(builder(at), at);

@@ -127,7 +127,7 @@ class Graph {
   /// The graph so far.
   const ir::Graph& ir(Where at = Where::current()) const { return builder(at).graph(); }
   /// Returns a copy of the graph so far, to compile. Building can continue, and finish() can be called again.
-  ir::Graph finish(Where at = Where::current()) const { return ir(at); }
+  ir::Graph finish(Where at = Where::current()) const;
 
  private:
   friend class Tensor;

@@ -162,8 +162,7 @@ bool has_ring(const ir::Graph& gathered, const CompileOptions& options, CompileS
 /// Shards the graph if it is of one process, then runs the stages up to the graph of this process.
 void run_whole_graph(Compilation& now, const CompileOptions& options,
                      std::map<std::string, shard::Placement>& placements, CompileSummary& summary) {
-  const ir::PipelineOptions shown{.dump_after = options.pipeline.dump_after,
-                                  .reproducer = options.pipeline.reproducer};
+  const PipelineOptions shown{.dump_after = options.pipeline.dump_after, .reproducer = options.pipeline.reproducer};
   if (options.ranks && is_of_one_process(now.graph)) {
     now.request.shard = [&](const ir::Graph& given) {
       shard::ShardOptions parts = chosen_parts(given, options, summary);

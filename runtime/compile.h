@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "ir/mesh/shard_options.h"
+#include "ir/options/lower_options.h"
+#include "ir/options/pipeline_options.h"
 #include "ir/support/object_store.h"
 #include "ir/tensor/graph.h"
-#include "passes/lowering/lower_options.h"
-#include "passes/pipeline/pipeline_options.h"
-#include "passes/shard/shard_options.h"
 #include "runtime/executable.h"
 #include "runtime/parameters/parameters.h"
 #include "runtime/ranks/ranks.h"
@@ -42,8 +42,8 @@ struct CompileOptions {
   DimBindings sizes = {};
   /// Threads that compile, and that run kernels on a CPU; 0: one per CPU. Throws [thread_count], [thread_start].
   int threads = 0;
-  ObjectStore* cache = nullptr;       ///< stores compiled code across processes; may be null, must outlive the call
-  ir::PipelineOptions pipeline = {};  ///< shows the graph after each pass, disables passes
+  ObjectStore* cache = nullptr;   ///< stores compiled code across processes; may be null, must outlive the call
+  PipelineOptions pipeline = {};  ///< shows the graph after each pass, disables passes
   LowerOptions lower = {};
   /// Fills outputs and temporaries with NaN (integers: -1, booleans: true) before each run on a CPU, so that reads of
   /// unwritten memory show. For tests: it costs a pass over memory.

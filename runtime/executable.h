@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "ir/mesh/placement.h"
+#include "ir/options/pass_run.h"
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/support/tensors/tensor_ref.h"
 #include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
-#include "passes/pipeline/pass_run.h"
-#include "passes/shard/placement.h"
 #include "runtime/launch_time.h"
 #include "runtime/parameters/parameters.h"
 #include "runtime/ranks/ranks.h"
@@ -33,7 +33,7 @@ struct CompileSummary {
   double pass_seconds = 0, lower_seconds = 0, codegen_seconds = 0;
   /// The stages that ran, in order: passes, rematerialize (with a memory budget), fuse, kernels, exchanges,
   /// memory-plan (if every size is known or reserved; otherwise the first run plans), code generation (asm, cuda).
-  std::vector<ir::PassRun> passes;
+  std::vector<PassRun> passes;
   std::optional<TuneReport> tuned;  ///< with CompileOptions::tune
   /// Names of the parameters that a run updates, and of all others. In a training step the others are frozen, not
   /// selected, or not used by the loss.

@@ -1,5 +1,6 @@
 #include <lathe/lathe.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

@@ -8,6 +8,7 @@
 
 #include "frontend/graph.h"
 #include "ir/ops/functional/functional.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
@@ -24,7 +25,7 @@ HostTensor drawn(const ir::SampleOperand& operand, std::mt19937& generator) {
                                                     static_cast<std::int64_t>(std::floor(operand.high)));
   for (std::int64_t i = 0; i < tensor.numel(); ++i) {
     if (is_complex(operand.dtype))
-      tensor.set_complex(i, {real(generator), real(generator)});
+      set_complex(tensor, i, {real(generator), real(generator)});
     else if (is_float(operand.dtype))
       tensor.set(i, real(generator));
     else

@@ -13,8 +13,9 @@
 
 #include "frontend/tensor.h"
 #include "ir/support/tensors/host_tensor.h"
-#include "ir/tensor/op/op.h"
+#include "ir/tensor/op/infer_context.h"
 #include "ir/tensor/op/op_ref.h"
+#include "ir/tensor/op/op_signature.h"
 
 /// User-defined ops: docs/custom-ops.md.
 namespace lathe {

@@ -1,33 +1,17 @@
 #pragma once
 
 /// Everything that a program needs to build a model, differentiate, compile and run it, to save trained weights, and
-/// to use models and tokenizers from Hugging Face directories.
-#include "frontend/decode/decoding.h"
-#include "frontend/dsl.h"
-#include "frontend/models/encoder_decoder.h"
-#include "frontend/models/gpt.h"
-#include "frontend/models/llama.h"
-#include "ir/support/tensors/dlpack.h"
-#include "ir/tensor/explain/explain.h"
-#include "ir/tensor/op/op_set.h"
-#include "ir/tensor/text/parser.h"
-#include "ir/tensor/text/printer.h"
-#include "models/finetune/fine_tuning.h"
-#include "models/finetune/new_model/text_training.h"
-#include "models/generation/generator.h"
-#include "models/pretrained/encoders/embedder.h"
-#include "models/pretrained/image_models/image_model.h"
-#include "models/pretrained/lora/adapted_model.h"
-#include "models/pretrained/pretrained.h"
-#include "models/text/chat/chat_template.h"
-#include "models/text/template/values/json.h"
-#include "models/text/tokenizer/tokenizer.h"
-#include "runtime/cache/disk_cache.h"
-#include "runtime/compile.h"
-#include "runtime/files/checkpoint.h"
-#include "runtime/files/safetensors.h"
-#include "runtime/ranks/mpi/mpi_communicator.h"
-#include "runtime/ranks/thread_communicator.h"
-#include "runtime/ranks/whole_tensors.h"
-#include "runtime/train/progress.h"
-#include "runtime/train/trainer.h"
+/// to use models and tokenizers from Hugging Face directories. Each header can also be included alone.
+#include <lathe/compile.h>
+#include <lathe/files.h>
+#include <lathe/finetune.h>
+#include <lathe/generate.h>
+#include <lathe/grad.h>
+#include <lathe/mesh.h>
+#include <lathe/models.h>
+#include <lathe/nn.h>
+#include <lathe/ops.h>
+#include <lathe/parameters.h>
+#include <lathe/tensor.h>
+#include <lathe/text.h>
+#include <lathe/train.h>

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/support/scalar_op.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/mesh/exchange_kind.h"
 #include "ir/tensor/mesh/mesh_axis.h"

@@ -10,11 +10,12 @@
 #include "ir/tensor/graph.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/node_table.h"
-#include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
 
+class GraphBuilder;
 class InferredTypes;
+struct Op;
 
 /// A value of a graph under construction. Cheap to copy; the builder must outlive it.
 class Value {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/tensor/graph.h"
@@ -54,7 +54,10 @@ class NodeTable {
   };
   static constexpr std::size_t near_slots = 8;  // per last operand, overlapping: start at two per node
   static ValueId last_of(std::span<const ValueId> operands) {
-    return operands.empty() ? ValueId{} : *std::max_element(operands.begin(), operands.end());
+    ValueId last;
+    for (const ValueId operand : operands)
+      if (operand > last) last = operand;
+    return last;
   }
   static std::size_t near_start(ValueId last) { return 2 * static_cast<std::size_t>(last.index); }
   std::size_t mask() const { return slots_.size() - 1; }

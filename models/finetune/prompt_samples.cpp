@@ -1,6 +1,7 @@
 #include "models/finetune/prompt_samples.h"
 
 #include "models/finetune/model_directory.h"
+#include "models/generation/cached_lm.h"
 #include "models/generation/generator.h"
 
 namespace lathe {

@@ -8,6 +8,8 @@
 
 #include "ir/support/error.h"
 #include "models/generation/beam_texts.h"
+#include "models/generation/cached_lm.h"
+#include "models/generation/cached_seq2seq.h"
 #include "models/pretrained/language_model.h"
 
 namespace lathe {

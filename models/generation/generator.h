@@ -10,11 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "models/generation/cached_lm.h"
-#include "models/generation/cached_seq2seq.h"
 #include "models/generation/generation_options.h"
+#include "models/generation/sequence_model.h"
 #include "models/generation/stop_strings.h"
-#include "models/pretrained/pretrained.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "models/text/chat/chat_template.h"
 #include "models/text/tokenizer/tokenizer.h"
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/support/tensors/complex_elements.h"
+
 namespace lathe::ir {
 
 namespace {
@@ -23,7 +25,7 @@ bool is_exact(DType dtype) { return is_integer(dtype) || is_byte(dtype) || dtype
 
 std::string element(const HostTensor& tensor, std::int64_t i) {
   if (is_exact(tensor.dtype())) return fmt::format("{}", tensor.get_int(i));
-  const std::complex<double> value = tensor.get_complex(i);
+  const std::complex<double> value = get_complex(tensor, i);
   return is_complex(tensor.dtype()) ? fmt::format("{}{:+}i", value.real(), value.imag())
                                     : fmt::format("{}", value.real());
 }
@@ -32,7 +34,7 @@ std::string element(const HostTensor& tensor, std::int64_t i) {
 
 double element_difference(const HostTensor& a, const HostTensor& b, std::int64_t i) {
   if (is_exact(a.dtype()) && is_exact(b.dtype())) return a.get_int(i) == b.get_int(i) ? 0 : infinite;
-  const std::complex<double> x = a.get_complex(i), y = b.get_complex(i);
+  const std::complex<double> x = get_complex(a, i), y = get_complex(b, i);
   return std::max(apart(x.real(), y.real()), apart(x.imag(), y.imag()));
 }
 
@@ -49,7 +51,7 @@ Difference difference(const HostTensor& a, const HostTensor& b, const std::vecto
 double largest_magnitude(const HostTensor& tensor) {
   double largest = 0;
   for (std::int64_t i = 0; i < tensor.numel(); ++i)
-    if (const double size = std::abs(tensor.get_complex(i)); std::isfinite(size)) largest = std::max(largest, size);
+    if (const double size = std::abs(get_complex(tensor, i)); std::isfinite(size)) largest = std::max(largest, size);
   return largest;
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/ops/lookups.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/users.h"
 
 namespace lathe::ir {
@@ -95,7 +96,7 @@ HostTensor made_up_value(const Graph& graph, ValueId argument, const DimBindings
     const auto draw = [&] { return range.low + range.width * uniform(); };
     for (std::int64_t i = 0; i < tensor.numel(); ++i) {
       const double real = draw();
-      is_complex(dtype) ? tensor.set_complex(i, {real, draw()}) : tensor.set(i, real);
+      is_complex(dtype) ? set_complex(tensor, i, {real, draw()}) : tensor.set(i, real);
     }
   }
   return tensor;

@@ -5,6 +5,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/hash.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/interpret/evaluate.h"
 #include "ir/tensor/op/op.h"
 
@@ -82,9 +83,9 @@ void RoundingNoise::operator()(const Node& node, std::span<const HostTensor* con
   if (equals_ == Equals::move_alike) ++count_;
   if (is_complex(dtype)) {
     for (std::int64_t i = 0; i < value.numel(); ++i) {
-      const std::complex<double> x = value.get_complex(i);
+      const std::complex<double> x = get_complex(value, i);
       const double real = by * next(x.real()) * x.real(), imag = by * next(x.imag()) * x.imag();
-      value.set_complex(i, {moved(x.real(), real), moved(x.imag(), imag)});
+      set_complex(value, i, {moved(x.real(), real), moved(x.imag(), imag)});
     }
     return;
   }

@@ -43,8 +43,7 @@ EnabledPasses next_passes(Compilation& now, const std::vector<Stage>& all, std::
   return passes;
 }
 
-void run_up_to(Compilation& now, const std::vector<Stage>& all, std::size_t last,
-               const ir::PipelineOptions& options) {
+void run_up_to(Compilation& now, const std::vector<Stage>& all, std::size_t last, const PipelineOptions& options) {
   if (const EnabledPasses passes = next_passes(now, all, last); !passes.pipeline.empty()) {
     if (options.dump_after && now.runs.empty()) options.dump_after("input", now.graph);
     ir::PipelineResult result = ir::run_passes(std::move(now.graph), passes.pipeline, passes.labels, options);
@@ -82,14 +81,14 @@ Compilation begin_at_target(ir::Graph primitives, const Machine& machine, const 
   return now;
 }
 
-void run_until(Compilation& now, std::string_view label, const ir::PipelineOptions& options) {
+void run_until(Compilation& now, std::string_view label, const PipelineOptions& options) {
   const std::vector<Stage> all = stages_of(now.machine);
   const std::size_t found = find_stage(all, label);
   if (found == all.size() || !is_enabled(all[found], now.request)) throw_unknown_stage(label, all);
   run_up_to(now, all, found, options);
 }
 
-void run_through(Compilation& now, Stage::Part part, const ir::PipelineOptions& options) {
+void run_through(Compilation& now, Stage::Part part, const PipelineOptions& options) {
   const std::vector<Stage> all = stages_of(now.machine);
   std::size_t count = now.next;
   while (count < all.size() && all[count].part <= part) ++count;

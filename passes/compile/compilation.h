@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/options/pass_run.h"
 #include "passes/compile/stage.h"
 #include "passes/lowering/lowered.h"
 #include "passes/lowering/pool/kernel_pool.h"
@@ -23,8 +24,8 @@ struct Compilation : Lowered {
   std::vector<RecomputedKind> recomputed_kinds = {};  ///< the same by kind, in the order of the decisions
   std::shared_ptr<KernelPool> pool = {};              ///< kernels built by "rematerialize"
   std::optional<MemoryPlan> plan = {};
-  std::vector<ir::PassRun> runs = {};  ///< the stages that ran, in order
-  std::size_t next = 0;                ///< the first stage of stages_of(machine) that has not run
+  std::vector<PassRun> runs = {};  ///< the stages that ran, in order
+  std::size_t next = 0;            ///< the first stage of stages_of(machine) that has not run
 };
 
 /// A compilation before its first stage. Throws UserError [memory_target] for a memory budget on a machine that does
@@ -36,9 +37,9 @@ Compilation begin_at_target(ir::Graph primitives, const Machine& machine, const 
 /// Runs the remaining stages, up to and including the one with this label (Stage::label). Verifies the graph before
 /// the first pass and after each pass. `options` are those of ir::run_pipeline. Throws UserError [pass_name] for a
 /// stage that the machine does not have or the request does not enable. Errors of the passes propagate.
-void run_until(Compilation& now, std::string_view label, const ir::PipelineOptions& options = {});
+void run_until(Compilation& now, std::string_view label, const PipelineOptions& options = {});
 /// Same, up to the end of a part. Does not run code stages; a Backend runs them.
-void run_through(Compilation& now, Stage::Part part, const ir::PipelineOptions& options = {});
+void run_through(Compilation& now, Stage::Part part, const PipelineOptions& options = {});
 
 /// Returns the output of a stage as text: graph IR, regions, kernels, exchanges, a memory plan, or code. The stage
 /// must have run or be a code stage.

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "passes/lowering/lower_options.h"
+#include "ir/mesh/mesh.h"
+#include "ir/mesh/shard_options.h"
+#include "ir/options/lower_options.h"
 #include "passes/lowering/machine.h"
-#include "passes/shard/mesh.h"
-#include "passes/shard/shard_options.h"
 
 /// With a memory budget, decides whether gathered parameters are kept for the backward pass (fewer bytes sent) or
 /// gathered again there (less memory).

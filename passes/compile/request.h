@@ -3,9 +3,9 @@
 #include <functional>
 #include <optional>
 
+#include "ir/options/lower_options.h"
 #include "ir/support/dtype.h"
 #include "ir/tensor/graph.h"
-#include "passes/lowering/lower_options.h"
 
 namespace lathe {
 

@@ -2,10 +2,10 @@
 
 #include <string>
 
-#include "passes/lowering/lower_options.h"
+#include "ir/mesh/shard_options.h"
+#include "ir/options/lower_options.h"
 #include "passes/lowering/machine.h"
 #include "passes/shard/predict/step_rates.h"
-#include "passes/shard/shard_options.h"
 
 /// Decides between ring attention and gathered keys and values for a sharded sequence.
 namespace lathe {

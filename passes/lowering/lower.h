@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "passes/lowering/lower_options.h"
+#include "ir/options/lower_options.h"
 #include "passes/lowering/lowered.h"
 #include "passes/lowering/machine.h"
 #include "passes/lowering/pool/kernel_pool.h"

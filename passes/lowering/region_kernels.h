@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "ir/hardware/hardware_info.h"
+#include "ir/options/lower_options.h"
 #include "passes/lowering/elementwise/elementwise_emitter.h"
 #include "passes/lowering/kernel_context.h"
-#include "passes/lowering/lower_options.h"
 
 namespace lathe {
 

@@ -4,8 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/options/pass_run.h"
+#include "ir/options/pipeline_options.h"
 #include "ir/tensor/pass.h"
-#include "passes/pipeline/pipeline_options.h"
 
 namespace lathe::ir {
 

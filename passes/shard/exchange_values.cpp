@@ -12,6 +12,7 @@
 #include "ir/ops/primitives/blocks.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/interpret/evaluate.h"
 
 namespace lathe::shard {
@@ -182,7 +183,7 @@ HostTensor combine_all(std::span<const HostTensor* const> group, ScalarOp combin
   for (const HostTensor* next : group.subspan(1))
     for (std::int64_t i = 0; i < result.numel(); ++i) {
       if (is_complex(result.dtype()))
-        result.set_complex(i, result.get_complex(i) + next->get_complex(i));
+        set_complex(result, i, get_complex(result, i) + get_complex(*next, i));
       else if (is_float(result.dtype()))
         result.set(i, combine_real(combine, result.get(i), next->get(i)));
       else

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/mesh/placement.h"
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/graph.h"
-#include "passes/shard/placement.h"
 
 /// Shards of host tensors, and the results of collectives.
 namespace lathe::shard {

@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "ir/mesh/placement.h"
+#include "ir/mesh/shard_options.h"
 #include "ir/support/location.h"
 #include "ir/tensor/graph.h"
 #include "ir/tensor/mesh/exchange_kind.h"
-#include "passes/shard/placement.h"
 #include "passes/shard/predict/predicted_bytes.h"
 #include "passes/shard/ring/find_rings.h"
-#include "passes/shard/shard_options.h"
 
 /// Shards a graph over processes by the names of its dims.
 namespace lathe::shard {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/tensor/op/op.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/mesh/mesh.h"
 #include "ir/support/dim.h"
 #include "ir/tensor/mesh/sent_bytes.h"
-#include "passes/shard/mesh.h"
 #include "runtime/ranks/communicator.h"
 
 namespace lathe {

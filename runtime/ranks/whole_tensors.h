@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/mesh/placement.h"
 #include "ir/support/tensors/tensors.h"
-#include "passes/shard/placement.h"
 #include "runtime/ranks/ranks.h"
 
 /// Conversion between the parts of a tensor that ranks hold and whole tensors. Files hold whole tensors, so that any

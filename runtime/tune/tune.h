@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/options/lower_options.h"
 #include "ir/support/object_store.h"
 #include "ir/tensor/graph.h"
-#include "passes/lowering/lower_options.h"
 #include "runtime/program_runner.h"
 #include "runtime/tune/tune_options.h"
 

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "passes/fusion/attention/attention_delta.h"
 
 #include <catch2/catch.hpp>

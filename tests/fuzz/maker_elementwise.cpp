@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ir/ops/functional/functional_composites.h"
 #include "tests/fuzz/graph_maker.h"
 

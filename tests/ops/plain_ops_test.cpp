@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
+#include <regex>
 #include <string>
 
 #include "ir/tensor/op/op.h"
@@ -12,7 +13,7 @@ namespace lathe::ir {
 
 namespace {
 
-constexpr std::string_view preamble = R"(#pragma once
+constexpr std::string_view header_preamble = R"(#pragma once
 
 #include <cstdint>
 #include <initializer_list>
@@ -31,6 +32,19 @@ namespace detail {
 Tensor op(std::string_view name, const Where& at, std::initializer_list<const Tensor*> operands,
           ir::Attributes attrs = {});
 }  // namespace detail
+
+)";
+
+struct Files {
+  std::string header, source;
+};
+
+constexpr std::string_view source_preamble = R"(// This file is generated like plain_ops.h.
+#include "frontend/ops/plain_ops.h"
+
+#include "ir/tensor/op/attribute.h"
+
+namespace lathe {
 
 )";
 
@@ -72,8 +86,15 @@ std::string comment(std::string_view name) {
   return doc + (doc.size() + 1 + labels.size() <= line_length ? " " : "\n/// ") + labels + "\n";
 }
 
-std::string function(std::string_view name, std::initializer_list<std::string_view> operands,
-                     std::string_view parameters, std::string_view attributes) {
+/// Removes default arguments from parameters: "bool keepdim = false" becomes "bool keepdim".
+std::string without_defaults(const std::string& parameters) {
+  static const std::regex default_argument(" = [^,)]+");
+  return std::regex_replace(parameters, default_argument, "");
+}
+
+/// A function of the DSL: its declaration, and its definition in the source file.
+void add_function(Files& files, std::string_view name, std::initializer_list<std::string_view> operands,
+                  std::string_view parameters, std::string_view attributes) {
   std::string taken, given;
   for (const std::string_view operand : operands) {
     taken += fmt::format("const Tensor& {}, ", operand);
@@ -81,37 +102,44 @@ std::string function(std::string_view name, std::initializer_list<std::string_vi
   }
   if (parameters != "()") taken += fmt::format("{}, ", dsl_parameters(parameters));
   if (attributes != "()") given += fmt::format("}}, {{{}", inside(attributes));
-  const std::string head = fmt::format("inline Tensor {}({}Where at = Where::current()) {{", name, taken);
+  files.header += fitting(fmt::format("Tensor {}({}Where at = Where::current());", name, taken)) + "\n";
+  const std::string head = fmt::format("Tensor {}({}Where at) {{", name, without_defaults(taken));
   const std::string body = fmt::format("return detail::op(\"{}\", at, {{{}}});", name, given);
   const bool short_text = head.size() + body.size() + 3 <= line_length;
-  return fmt::format(fmt::runtime(short_text ? "{} {} }}\n" : "{}\n  {}\n}}\n"), fitting(head), body);
+  files.source += fmt::format(fmt::runtime(short_text ? "{} {} }}\n" : "{}\n  {}\n}}\n"), fitting(head), body);
 }
 
-std::string plain_ops() {
-  std::string text(preamble);
+Files plain_ops() {
+  Files files{std::string(header_preamble), std::string(source_preamble)};
 #define LATHE_UNARY(name, a, parameters, attributes) \
-  text += comment(#name) + function(#name, {#a}, #parameters, #attributes);
+  files.header += comment(#name);                    \
+  add_function(files, #name, {#a}, #parameters, #attributes);
 #define LATHE_BINARY(name, a, b, parameters, attributes) \
-  text += comment(#name) + function(#name, {#a, #b}, #parameters, #attributes);
+  files.header += comment(#name);                        \
+  add_function(files, #name, {#a, #b}, #parameters, #attributes);
 #define LATHE_TERNARY(name, a, b, c, parameters, attributes) \
-  text += comment(#name) + function(#name, {#a, #b, #c}, #parameters, #attributes);
-#define LATHE_UNARY_OPTIONAL(name, a, b, parameters, attributes)             \
-  text += comment(#name) + function(#name, {#a}, #parameters, #attributes) + \
-          function(#name, {#a, #b}, #parameters, #attributes);
-#define LATHE_BINARY_OPTIONAL(name, a, b, c, parameters, attributes)             \
-  text += comment(#name) + function(#name, {#a, #b}, #parameters, #attributes) + \
-          function(#name, {#a, #b, #c}, #parameters, #attributes);
+  files.header += comment(#name);                            \
+  add_function(files, #name, {#a, #b, #c}, #parameters, #attributes);
+#define LATHE_UNARY_OPTIONAL(name, a, b, parameters, attributes) \
+  LATHE_UNARY(name, a, parameters, attributes)                   \
+  add_function(files, #name, {#a, #b}, #parameters, #attributes);
+#define LATHE_BINARY_OPTIONAL(name, a, b, c, parameters, attributes) \
+  LATHE_BINARY(name, a, b, parameters, attributes)                   \
+  add_function(files, #name, {#a, #b, #c}, #parameters, #attributes);
 #define LATHE_OPERATOR1(name, a)
 #define LATHE_OPERATOR2(name, a, b)
 #define LATHE_METHOD(name, a, parameters, attributes)
 #include "ir/ops/ops.def"
-  return text + "\n}  // namespace lathe\n";
+  for (std::string* text : {&files.header, &files.source}) *text += "\n}  // namespace lathe\n";
+  return files;
 }
 
 }  // namespace
 
-TEST_CASE("frontend/ops/plain_ops.h matches the op records") {
-  lathe::test::check_committed("frontend/ops/plain_ops.h", plain_ops());
+TEST_CASE("frontend/ops/plain_ops.h and .cpp match the op records") {
+  const Files files = plain_ops();
+  lathe::test::check_committed("frontend/ops/plain_ops.h", files.header);
+  lathe::test::check_committed("frontend/ops/plain_ops.cpp", files.source);
 }
 
 }  // namespace lathe::ir

@@ -12,6 +12,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"
@@ -49,7 +50,7 @@ inline HostTensor random_tensor(const SampleOperand& operand, std::mt19937& gene
   std::bernoulli_distribution coin;
   for (std::int64_t i = 0; i < result.numel(); ++i) {
     if (is_complex(operand.dtype))
-      result.set_complex(i, {real(generator), real(generator)});
+      set_complex(result, i, {real(generator), real(generator)});
     else if (operand.dtype == boolean)
       result.set(i, coin(generator));
     else if (is_integer(operand.dtype) || is_byte(operand.dtype))
@@ -70,7 +71,7 @@ inline std::vector<HostTensor> random_operands(const Sample& sample, unsigned se
 
 inline void copy_element(const HostTensor& from, std::int64_t i, HostTensor& to, std::int64_t j) {
   if (is_complex(from.dtype()))
-    to.set_complex(j, from.get_complex(i));
+    set_complex(to, j, get_complex(from, i));
   else if (is_float(from.dtype()))
     to.set(j, from.get(i));
   else

@@ -1,4 +1,5 @@
 #include "passes/pipeline/pipeline.h"
+#include "ir/options/pass_run.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

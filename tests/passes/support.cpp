@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
@@ -57,8 +58,8 @@ HostTensor finite_difference(const Graph& graph, const Tensors& arguments, const
     const HostTensor result = interpret(graph, at).at(output);
     double total = 0;
     for (std::int64_t i = 0; i < result.numel(); ++i) {
-      const auto element = result.get_complex(i);
-      const auto weight = weights ? weights->get_complex(i) : std::complex<double>(1);
+      const auto element = get_complex(result, i);
+      const auto weight = weights ? get_complex(*weights, i) : std::complex<double>(1);
       total += element.real() * weight.real() + element.imag() * weight.imag();
     }
     return total;
@@ -68,8 +69,8 @@ HostTensor finite_difference(const Graph& graph, const Tensors& arguments, const
   HostTensor& moved = at.at(wrt);
   const bool complex = is_complex(gradient.dtype());
   for (std::int64_t i = 0; i < gradient.numel(); ++i) {
-    const auto middle = moved.get_complex(i);
-    const auto set = [&](std::complex<double> v) { complex ? moved.set_complex(i, v) : moved.set(i, v.real()); };
+    const auto middle = get_complex(moved, i);
+    const auto set = [&](std::complex<double> v) { complex ? set_complex(moved, i, v) : moved.set(i, v.real()); };
     const auto along = [&](std::complex<double> direction) {
       set(middle + eps * direction);
       const double above = value(at);
@@ -79,7 +80,7 @@ HostTensor finite_difference(const Graph& graph, const Tensors& arguments, const
       return (above - below) / (2 * eps);
     };
     if (complex)
-      gradient.set_complex(i, {along(1), along({0, 1})});
+      set_complex(gradient, i, {along(1), along({0, 1})});
     else
       gradient.set(i, along(1));
   }

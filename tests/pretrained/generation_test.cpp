@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "models/generation/cached_lm.h"
 #include "models/generation/generator.h"
 #include "tests/pretrained/cases.h"
 #include "tests/pretrained/continuations.h"

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "models/generation/cached_lm.h"
 #include "models/generation/generator.h"
 #include "tests/pretrained/cases.h"
 #include "tests/support/error_label.h"

@@ -1,6 +1,7 @@
 #include "models/pretrained/lora/lora.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+#include "models/generation/cached_seq2seq.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 
 #include <fmt/core.h>

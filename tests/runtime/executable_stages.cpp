@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::string> stage_names(const Executable& executable) {
   std::vector<std::string> names;
-  for (const ir::PassRun& run : executable.summary().passes) names.push_back(run.name);
+  for (const PassRun& run : executable.summary().passes) names.push_back(run.name);
   return names;
 }
 
@@ -42,7 +42,7 @@ TEST_CASE("executable: its summary lists every stage that its graph went through
         std::vector<std::string>{"rematerialize", "fuse", "kernels", "exchanges", "memory-plan", "asm"});
   CHECK(std::vector(shown.begin(), shown.begin() + 3) == std::vector<std::string>{"input", "evaluation", "dce"});
   CHECK(std::count(shown.begin(), shown.end(), "input") == 1);
-  for (const ir::PassRun& run : evaluation.summary().passes) {
+  for (const PassRun& run : evaluation.summary().passes) {
     INFO(run.name);
     CHECK(run.seconds >= 0);
   }

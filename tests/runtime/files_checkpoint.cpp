@@ -1,3 +1,4 @@
+#include "ir/support/tensors/complex_elements.h"
 #include "runtime/files/checkpoint.h"
 
 #include <signal.h>
@@ -197,7 +198,7 @@ TEST_CASE("checkpoint: states that are not finite are neither saved nor resumed"
     for (const double value : {NAN, INFINITY, -INFINITY}) {
       HostTensor bad(dtype, {3000, 2});
       if (is_complex(dtype))
-        bad.set_complex(4321, {1, value});
+        set_complex(bad, 4321, {1, value});
       else
         bad.set(4321, value);
       const HostTensor count = HostTensor::from_ints({2}, {-1, 7});

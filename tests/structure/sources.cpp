@@ -94,8 +94,12 @@ std::vector<const SourceFile*> public_headers() {
                                    [&](const auto& candidate) { return candidate.path == path; });
     if (file == source_files().end()) throw std::runtime_error("no header " + path);
     found.push_back(&*file);
-    for (const Include& include : includes(*file))
-      if (include.quoted && seen.insert(include.target).second) next.push_back(include.target);
+    for (const Include& include : includes(*file)) {
+      const bool of_public_folder = include.target.starts_with("lathe/");
+      if (!include.quoted && !of_public_folder) continue;
+      const std::string header = (of_public_folder ? "include/" : "") + include.target;
+      if (seen.insert(header).second) next.push_back(header);
+    }
   }
   return found;
 }

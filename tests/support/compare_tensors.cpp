@@ -8,6 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "ir/support/tensors/complex_elements.h"
+
 namespace lathe::test {
 
 using namespace ir;
@@ -22,7 +24,7 @@ HostTensor random_tensor(DType dtype, std::vector<std::int64_t> sizes, std::int6
   std::uniform_int_distribution<std::int64_t> whole(0, dtype == boolean ? 1 : top);
   for (std::int64_t i = 0; i < result.numel(); ++i) {
     if (is_complex(dtype))
-      result.set_complex(i, {real(generator), real(generator)});
+      set_complex(result, i, {real(generator), real(generator)});
     else if (is_float(dtype))
       result.set(i, real(generator));
     else
@@ -58,7 +60,7 @@ double error_of(const HostTensor& found, const HostTensor& expected) {
       if (found.get_int(i) != expected.get_int(i)) return infinity;
       continue;
     }
-    const auto x = expected.get_complex(i), y = found.get_complex(i);
+    const auto x = get_complex(expected, i), y = get_complex(found, i);
     if (std::isfinite(std::abs(x))) largest = std::max(largest, std::abs(x));
     worst = std::max({worst, difference(x.real(), y.real()), difference(x.imag(), y.imag())});
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/support/tensors/host_tensor.h"
 
 namespace lathe::ir::test {
@@ -19,7 +20,7 @@ inline double distance(const HostTensor& a, const HostTensor& b) {
     return x == y ? 0 : std::fabs(x - y) / std::max({1.0, std::fabs(x), std::fabs(y)});
   };
   for (std::int64_t i = 0; i < a.numel(); ++i) {
-    const auto x = a.get_complex(i), y = b.get_complex(i);
+    const auto x = get_complex(a, i), y = get_complex(b, i);
     worst = std::max({worst, part(x.real(), y.real()), part(x.imag(), y.imag())});
   }
   return worst;

@@ -6,6 +6,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "tests/support/error_label.h"
 
@@ -46,7 +47,7 @@ class Interpreted {
   std::vector<std::complex<double>> complexes(const ir::Value& value) const {
     const HostTensor tensor = run(value);
     std::vector<std::complex<double>> result;
-    for (std::int64_t i = 0; i < tensor.numel(); ++i) result.push_back(tensor.get_complex(i));
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) result.push_back(get_complex(tensor, i));
     return result;
   }
 

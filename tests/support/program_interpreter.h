@@ -5,8 +5,8 @@
 
 #include "ir/hardware/cpu_info.h"
 #include "ir/kernel/interpret/interpreter.h"
+#include "ir/options/lower_options.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "passes/lowering/lower_options.h"
 #include "passes/program/program.h"
 
 namespace lathe::test {

@@ -58,16 +58,16 @@ std::vector<Part> all_parts(const std::vector<Value>& list) {
   return parts;
 }
 
-struct Comparison {
+struct RenderComparison {
   int templates = 0, parts = 0, failed = 0;
   std::uint64_t work = 0, plain_work = 0;
 };
 
 /// Compares all parts for random templates. `limit` computes limits from the work of the first render.
 template <class Limit>
-Comparison compare(std::uint64_t seed, int count, const Limit& limit) {
+RenderComparison compare(std::uint64_t seed, int count, const Limit& limit) {
   RandomTemplates random(seed);
-  Comparison total;
+  RenderComparison total;
   for (int round = 0; round < count; ++round) {
     const std::string text = random.text();
     const std::vector<Value> list = random.messages(9);
@@ -106,7 +106,7 @@ Comparison compare(std::uint64_t seed, int count, const Limit& limit) {
 }  // namespace
 
 TEST_CASE("renders of parts of a list: the text matches a full render") {
-  const Comparison total =
+  const RenderComparison total =
       compare(1, 1500, [](RandomTemplates&, std::uint64_t, std::size_t) { return RenderLimits(); });
   CHECK(total.templates > 700);
   CHECK(total.parts > 20000);
@@ -115,7 +115,7 @@ TEST_CASE("renders of parts of a list: the text matches a full render") {
 }
 
 TEST_CASE("renders of parts of a list: limits match a full render") {
-  const Comparison total = compare(2, 600, [](RandomTemplates& random, std::uint64_t work, std::size_t output) {
+  const RenderComparison total = compare(2, 600, [](RandomTemplates& random, std::uint64_t work, std::size_t output) {
     const bool of_work = random.below(2) == 0;
     return of_work ? RenderLimits{.work = work + random.below(30)} : RenderLimits{.output = output + random.below(4)};
   });

@@ -2,7 +2,7 @@
 #include <random>
 
 #include "models/text/chat/chat_template.h"
-#include "models/text/template/values/failure.h"
+#include "models/text/template/values/object.h"
 #include "tests/support/test_data.h"
 #include "tests/text/template_reference.h"
 

@@ -1,11 +1,12 @@
 #include "tests/text/template_reference.h"
 
+#include <cstddef>
 #include <fstream>
 #include <iomanip>
 #include <iterator>
 #include <sstream>
 
-#include "models/text/template/values/json.h"
+#include "models/text/template/values/text_forms.h"
 #include "tests/support/test_data.h"
 
 namespace lathe::test {

@@ -7,7 +7,7 @@ function(lathe_precompiled kind)
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp CONTENT "" @ONLY)
   add_library(${target} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${target}.cpp)
   target_link_libraries(${target} PRIVATE fmt::fmt lathe_warnings)
-  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   # Options of the targets that reuse the precompiled headers.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)

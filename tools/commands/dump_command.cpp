@@ -71,7 +71,7 @@ class Dump {
   }
 
   /// Returns the stages that ran.
-  const std::vector<ir::PassRun>& runs() const { return now_.runs; }
+  const std::vector<PassRun>& runs() const { return now_.runs; }
 
  private:
   static bool is_graph(const Stage& stage) { return stage.pass || stage.name == "rematerialize"; }
@@ -101,7 +101,7 @@ class Dump {
 
   std::string after_all() {
     std::string text;
-    ir::PipelineOptions pipeline;
+    PipelineOptions pipeline;
     pipeline.dump_after = [&](std::string_view pass, const ir::Graph& graph) {
       text += fmt::format("{}// after {}\n{}", text.empty() ? "" : "\n", pass, render(graph, options_));
     };
@@ -123,7 +123,7 @@ std::string dump(const ir::Graph& graph, const DumpOptions& options) {
   if (as_given) return render(graph, options);
   Dump stages(graph, options);
   std::string text = stages.after(options.after);
-  if (options.times) print_error(ir::to_string(stages.runs()));
+  if (options.times) print_error(to_string(stages.runs()));
   return text;
 }
 

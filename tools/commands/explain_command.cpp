@@ -37,7 +37,7 @@ std::string chunks_text(const ir::Graph& from, const ExplainOptions& options) {
 /// Compiles the graph to kernels. Disables "require-attention", so that the report precedes its error.
 Compilation compiled_for(const ir::Graph& graph, const Machine& machine, const LowerOptions& options) {
   Compilation now = begin_compilation(graph, machine, {.lower = options});
-  ir::PipelineOptions passes;
+  PipelineOptions passes;
   if (options.attention == AttentionFusion::required) passes.disable = {"require-attention"};
   run_through(now, Stage::Part::target, passes);
   run_until(now, "exchanges");

@@ -62,7 +62,7 @@ void run(const OptOptions& options) {
   }
   const auto result = ir::run_pipeline(graph, passes, {.disable = options.disable, .reproducer = options.reproducer});
   write_text(options.output, ir::print(result.graph, {.locations = !options.no_locations}));
-  if (options.times) print_error(ir::to_string(result.runs));
+  if (options.times) print_error(to_string(result.runs));
 }
 
 }  // namespace

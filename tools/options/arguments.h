@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/options/lower_options.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "passes/lowering/lower_options.h"
 
 namespace lathe::tools {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "passes/shard/mesh.h"
-#include "passes/shard/shard_options.h"
+#include "ir/mesh/mesh.h"
+#include "ir/mesh/shard_options.h"
 #include "runtime/ranks/ranks.h"
 
 namespace lathe::tools {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "passes/lowering/lower_options.h"
+#include "ir/options/lower_options.h"
 #include "tools/options/arguments.h"
 
 namespace lathe::tools {

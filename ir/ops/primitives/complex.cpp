@@ -3,6 +3,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/support/tensors/host_tensor.h"
 
 /// Gradients of complex values follow PyTorch: dL/dRe + i dL/dIm, so each of the two views is the gradient of the
@@ -36,7 +37,7 @@ TensorType to_complex_infer(const InferContext& ctx) {
 HostTensor to_complex_reference(const Node&, Operands operands, const Sizes& sizes) {
   HostTensor result(c128, sizes);
   for (std::int64_t i = 0; i < result.numel(); ++i)
-    result.set_complex(i, {operands[0]->get(2 * i), operands[0]->get(2 * i + 1)});
+    set_complex(result, i, {operands[0]->get(2 * i), operands[0]->get(2 * i + 1)});
   return result;
 }
 
@@ -55,7 +56,7 @@ TensorType to_real_infer(const InferContext& ctx) {
 HostTensor to_real_reference(const Node&, Operands operands, const Sizes& sizes) {
   HostTensor result(f64, sizes);
   for (std::int64_t i = 0; i < operands[0]->numel(); ++i) {
-    const auto value = operands[0]->get_complex(i);
+    const auto value = get_complex(*operands[0], i);
     result.set(2 * i, value.real());
     result.set(2 * i + 1, value.imag());
   }

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <complex>
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/blocks.h"

@@ -7,6 +7,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/philox.h"
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/constants.h"
 
@@ -66,7 +67,7 @@ HostTensor constant_reference(const Node& node, Operands, const Sizes& sizes) {
       return values.size() <= parts(dtype) ? (part < values.size() ? values[part] : Number()) : values[k];
     };
     if (is_complex(dtype))
-      result.set_complex(i, {at(0).real(), at(1).real()});
+      set_complex(result, i, {at(0).real(), at(1).real()});
     else
       result.set_number(i, at(0));
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -63,16 +62,25 @@ class InlineList {
   void clear() { size_ = 0; }
   void assign(std::span<const T> items) {
     reserve(items.size());
-    std::copy(items.begin(), items.end(), data());
+    copy(items.data(), items.size(), data());
     size_ = static_cast<std::uint32_t>(items.size());
   }
 
-  bool operator==(const InlineList& other) const { return std::equal(begin(), end(), other.begin(), other.end()); }
+  bool operator==(const InlineList& other) const {
+    if (size_ != other.size_) return false;
+    for (std::size_t i = 0; i < size_; ++i)
+      if (!(data()[i] == other.data()[i])) return false;
+    return true;
+  }
 
  private:
+  // Every program includes this header, and <algorithm> takes long to compile.
+  static void copy(const T* from, std::size_t count, T* to) {
+    for (std::size_t i = 0; i < count; ++i) to[i] = from[i];
+  }
   void grow(std::uint32_t capacity) {
     T* const items = new T[capacity];
-    std::copy(begin(), end(), items);
+    copy(data(), size_, items);
     release();
     far_ = items;
     capacity_ = capacity;
@@ -85,7 +93,7 @@ class InlineList {
     if (other.capacity_ > room)
       far_ = other.far_;
     else
-      std::copy(other.begin(), other.end(), near_);
+      copy(other.near_, other.size_, near_);
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, room);
   }

@@ -10,6 +10,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/float_environment.h"
+#include "ir/support/tensors/complex_elements.h"
 
 namespace lathe {
 
@@ -338,11 +339,11 @@ std::int64_t HostTensor::get_int(std::int64_t i) const {
   });
 }
 
-std::complex<double> HostTensor::get_complex(std::int64_t i) const {
-  if (!is_complex(dtype_)) return get(i);
-  check_index(i);
-  if (dtype_ == c64) return std::complex<double>(load<std::complex<float>>(data_, i));
-  return load<std::complex<double>>(data_, i);
+std::complex<double> get_complex(const HostTensor& tensor, std::int64_t i) {
+  if (!is_complex(tensor.dtype())) return tensor.get(i);
+  tensor.check_index(i);
+  if (tensor.dtype() == c64) return std::complex<double>(load<std::complex<float>>(tensor.data(), i));
+  return load<std::complex<double>>(tensor.data(), i);
 }
 
 void HostTensor::set(std::int64_t i, double value) {
@@ -364,14 +365,14 @@ void HostTensor::set_number(std::int64_t i, const Number& value) {
     set_int(i, value.integer());
 }
 
-void HostTensor::set_complex(std::int64_t i, std::complex<double> value) {
-  check_index(i);
-  if (dtype_ == c128)
-    store(data_, i, value);
-  else if (dtype_ == c64)
-    store(data_, i, std::complex<float>(static_cast<float>(value.real()), static_cast<float>(value.imag())));
+void set_complex(HostTensor& tensor, std::int64_t i, std::complex<double> value) {
+  tensor.check_index(i);
+  if (tensor.dtype() == c128)
+    store(tensor.data(), i, value);
+  else if (tensor.dtype() == c64)
+    store(tensor.data(), i, std::complex<float>(static_cast<float>(value.real()), static_cast<float>(value.imag())));
   else
-    not_possible(dtype_, "set_complex()");
+    not_possible(tensor.dtype(), "set_complex()");
 }
 
 HostTensor HostTensor::cast(DType dtype) const {
@@ -380,7 +381,7 @@ HostTensor HostTensor::cast(DType dtype) const {
   HostTensor result(dtype, shape_);
   if (is_complex(dtype_)) {
     if (!is_complex(dtype)) not_possible(dtype_, fmt::format("cast() to {}", name(dtype)));
-    for (std::int64_t i = 0; i < numel_; ++i) result.set_complex(i, get_complex(i));
+    for (std::int64_t i = 0; i < numel_; ++i) set_complex(result, i, get_complex(*this, i));
     return result;
   }
   with_element_type(dtype_, [&](auto from) {

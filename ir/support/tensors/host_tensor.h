@@ -1,6 +1,6 @@
 #pragma once
 
-#include <complex>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,6 +19,14 @@
 
 namespace lathe {
 
+/// std::complex<Part>, without <complex>, which takes long to compile.
+template <class T, class Part>
+concept ComplexOf = requires(const T& value) {
+  requires std::same_as<typename T::value_type, Part>;
+  value.real();
+  value.imag();
+};
+
 /// Returns whether elements of `dtype` can be accessed as T: double, float, Bf16, F16, int64_t, int32_t, int8_t,
 /// complex<float>, complex<double>. uint8_t accesses u8 or boolean, bool accesses boolean, and uint16_t accesses the
 /// bits of bf16 or f16.
@@ -34,8 +42,8 @@ constexpr bool holds(DType dtype) {
   if constexpr (std::is_same_v<T, std::int8_t>) return dtype == i8;
   if constexpr (std::is_same_v<T, std::uint8_t>) return dtype == u8 || dtype == boolean;
   if constexpr (std::is_same_v<T, bool>) return dtype == boolean;
-  if constexpr (std::is_same_v<T, std::complex<float>>) return dtype == c64;
-  if constexpr (std::is_same_v<T, std::complex<double>>) return dtype == c128;
+  if constexpr (ComplexOf<T, float>) return dtype == c64;
+  if constexpr (ComplexOf<T, double>) return dtype == c128;
   return false;
 }
 
@@ -101,12 +109,14 @@ class HostTensor {
   }
 
   /// Returns element i in row-major order. get() supports all real types (an i64 above 2^53 is rounded), get_int()
-  /// integers and booleans, exactly, and get_complex() all types.
+  /// integers and booleans, exactly, and get_complex() of complex_elements.h all types.
   double get(std::int64_t i) const;
   std::int64_t get_int(std::int64_t i) const;
-  std::complex<double> get_complex(std::int64_t i) const;
   /// Same for all real types, exactly.
   Number get_number(std::int64_t i) const;
+
+  /// Throws UserError [host_tensor_index] unless there is an element i.
+  void check_index(std::int64_t i) const;
 
   /// Returns the row-major number of the element at a position, given one index per dim: t.get_int(t.offset({0, 2})).
   /// Throws UserError [host_tensor_index] at the caller's line.
@@ -118,12 +128,11 @@ class HostTensor {
     return get(offset("at", position, where));
   }
 
-  /// Stores a value, converted to the dtype like cast(). set_int() and set_number() are exact for i64; set_complex()
-  /// requires a complex dtype, set() accepts any.
+  /// Stores a value, converted to the dtype like cast(). set_int() and set_number() are exact for i64. set_complex()
+  /// of complex_elements.h requires a complex dtype, set() accepts any.
   void set(std::int64_t i, double value);
   void set_int(std::int64_t i, std::int64_t value);
   void set_number(std::int64_t i, const Number& value);
-  void set_complex(std::int64_t i, std::complex<double> value);
   /// Stores at a position, given one index per dim: t.set({0, 2}, 3.5), t.set({}, 1) for rank 0. Stores an integer
   /// like set_int(): exactly if an integer dtype can represent it. Throws UserError [host_tensor_index] at the
   /// caller's line.
@@ -158,7 +167,6 @@ class HostTensor {
   std::int64_t offset(const char* function, std::initializer_list<std::int64_t> position,
                       const std::source_location& where) const;
   [[noreturn]] void wrong_type(std::size_t element_size) const;
-  void check_index(std::int64_t i) const;
 
   DType dtype_ = f32;
   std::vector<std::int64_t> shape_;

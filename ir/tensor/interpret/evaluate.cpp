@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/support/tensors/complex_elements.h"
+
 namespace lathe::ir {
 
 namespace {
@@ -39,7 +41,7 @@ HostTensor map_elements(const F& f, OperandTensors operands, const Sizes& sizes,
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const auto k = static_cast<std::int64_t>(walk.offset(i));
       if constexpr (std::is_same_v<T, Complex>)
-        x[i] = operands[i]->get_complex(k);
+        x[i] = get_complex(*operands[i], k);
       else if constexpr (std::is_same_v<T, std::int64_t>)
         x[i] = operands[i]->get_int(k);
       else
@@ -48,7 +50,7 @@ HostTensor map_elements(const F& f, OperandTensors operands, const Sizes& sizes,
     const auto y = f(std::span<const T>(x.data(), operands.size()));
     if constexpr (std::is_same_v<T, Complex>) {
       if (is_complex(result_dtype))
-        result.set_complex(at, y);
+        set_complex(result, at, y);
       else
         result.set(at, y.real());
     } else if constexpr (std::is_same_v<T, std::int64_t>) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <complex>
 #include <span>
 #include <vector>
 

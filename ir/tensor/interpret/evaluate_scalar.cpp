@@ -1,3 +1,5 @@
+#include <complex>
+
 #include "ir/tensor/interpret/evaluate.h"
 
 namespace lathe::ir {

@@ -1,6 +1,8 @@
 #include "ir/tensor/op/attribute.h"
 
+#include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "ir/support/hash.h"
 
@@ -31,6 +33,31 @@ struct Hash {
 };
 
 }  // namespace
+
+Attributes::Attributes() = default;
+Attributes::Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
+Attributes::Attributes(const Attributes&) = default;
+Attributes::Attributes(Attributes&&) noexcept = default;
+Attributes& Attributes::operator=(const Attributes&) = default;
+Attributes& Attributes::operator=(Attributes&&) noexcept = default;
+Attributes::~Attributes() = default;
+
+const Attribute* Attributes::find(std::string_view name) const {
+  for (const auto& [key, value] : entries())
+    if (key == name) return &value;
+  return nullptr;
+}
+
+void Attributes::set(std::string_view name, Attribute value) {
+  Entry entry(name, std::move(value));
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (entries_[i].first == name) return entries_.set(i, std::move(entry));
+  entries_.push_back(std::move(entry));
+}
+
+const std::vector<Attributes::Entry>& Attributes::entries() const { return entries_.items(); }
+
+bool Attributes::operator==(const Attributes& other) const = default;
 
 std::size_t Attributes::hash() const {
   std::size_t hash = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,14 +28,17 @@ enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals,
 class Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
-  Attributes() = default;
-  Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
+  // Members that need the definition of Attribute are compiled once: they would take long in every program.
+  Attributes();
+  Attributes(std::initializer_list<Entry> entries);
+  Attributes(const Attributes&);
+  Attributes(Attributes&&) noexcept;
+  Attributes& operator=(const Attributes&);
+  Attributes& operator=(Attributes&&) noexcept;
+  ~Attributes();
 
-  const Attribute* find(std::string_view name) const {
-    for (const auto& [key, value] : entries())
-      if (key == name) return &value;
-    return nullptr;
-  }
+  /// Returns the attribute `name` or null.
+  const Attribute* find(std::string_view name) const;
   /// Returns the attribute `name` as T. Throws InternalError if it is missing or of another kind (the builder checks
   /// the schema).
   template <class T>
@@ -43,18 +47,13 @@ class Attributes {
     LATHE_ASSERT(found && std::holds_alternative<T>(*found));
     return std::get<T>(*found);
   }
-  void set(std::string_view name, Attribute value) {
-    Entry entry(name, std::move(value));
-    for (std::size_t i = 0; i < entries_.size(); ++i)
-      if (entries_[i].first == name) return entries_.set(i, std::move(entry));
-    entries_.push_back(std::move(entry));
-  }
-  const std::vector<Entry>& entries() const { return entries_.items(); }
+  void set(std::string_view name, Attribute value);
+  const std::vector<Entry>& entries() const;
   /// Returns whether both share one list in memory.
   bool is_same(const Attributes& other) const { return entries_.is_same(other.entries_); }
   /// Returns a hash; equal values have equal hashes.
   std::size_t hash() const;
-  bool operator==(const Attributes&) const = default;
+  bool operator==(const Attributes& other) const;
 
  private:
   SharedList<Entry> entries_;

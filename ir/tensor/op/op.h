@@ -9,9 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "ir/support/error.h"
 #include "ir/support/scalar_op.h"
 #include "ir/tensor/graph.h"
+#include "ir/tensor/op/infer_context.h"
+#include "ir/tensor/op/op_signature.h"
 
 namespace lathe {
 class HostTensor;
@@ -21,51 +22,6 @@ namespace lathe::ir {
 
 class GraphBuilder;
 class Value;
-
-/// The input of a shape rule, and its error reporting.
-class InferContext {
- public:
-  InferContext(const Op& op, const Graph& graph, std::span<const ValueId> operands, const Attributes& attrs,
-               const Location& loc, std::vector<DimCheck>& checks)
-      : op_(op), graph_(graph), operands_(operands), attrs_(attrs), loc_(loc), checks_(checks) {}
-
-  int arity() const { return static_cast<int>(operands_.size()); }
-  const TensorType& operand(int i) const { return graph_[operands_[i]].type; }
-  const Node& operand_node(int i) const { return graph_[operands_[i]]; }
-  ValueId operand_id(int i) const { return operands_[i]; }
-  const Graph& graph() const { return graph_; }
-  template <class T>
-  const T& attr(std::string_view name) const {
-    return attrs_.get<T>(name);
-  }
-  const Attributes& attrs() const { return attrs_; }
-  const Location& location() const { return loc_; }
-  const Op& op() const { return op_; }
-
-  /// Throws a UserError at the user's line: "<loc>: <op>: <message>  [label]\n  hint".
-  [[noreturn]] void fail(std::string_view label, std::string_view message, std::string_view hint = {}) const;
-  void require(bool condition, std::string_view label, std::string_view message, std::string_view hint = {}) const {
-    if (!condition) fail(label, message, hint);
-  }
-  /// Fails if a and b are known to differ; records a run-time check if this depends on bound dims.
-  void require_equal(const Dim& a, const Dim& b, std::string_view label, std::string_view message,
-                     std::string_view hint = {}) const;
-  /// Same for a <= b.
-  void require_at_most(const Dim& a, const Dim& b, std::string_view label, std::string_view message,
-                       std::string_view hint = {}) const;
-  /// Records a run-time check raised by another rule.
-  void add_check(DimCheck check) const { checks_.push_back(std::move(check)); }
-  /// Returns a dim index; negative values count from the end: -1 is the last. Fails with [dim_range].
-  int axis(std::int64_t axis, int rank) const;
-
- private:
-  const Op& op_;
-  const Graph& graph_;
-  std::span<const ValueId> operands_;
-  const Attributes& attrs_;
-  const Location& loc_;
-  std::vector<DimCheck>& checks_;
-};
 
 // ---------------------------------------------------------------------------------------------- meaning of an op
 
@@ -206,38 +162,7 @@ struct Gradient : std::variant<GradientRule, FromExpansion, NotDifferentiable> {
   Gradient() = delete;
 };
 
-// ------------------------------------------------------------------------------------------------- mixed precision
-
-/// The dtype in which mixed precision (passes/transforms/mixed_precision.h) computes an op of f32 values. Lathe's ops
-/// have the class that torch.autocast assigns.
-enum class MixedPrecision : std::uint8_t {
-  low_precision,  ///< bf16 or f16: matmuls, which are faster in it and accumulate in f32
-  f32,            ///< f32: sums, norms, softmax, losses, and functions that overflow or amplify rounding errors
-  follow,         ///< dtype of the operands: low precision if all of them are, f32 if any is
-  expansion,      ///< as the ops of its expansion: f32 if any is, else low precision if any is, else follow
-};
-
 // --------------------------------------------------------------------------------------------------------- records
-
-struct AttrSpec {
-  std::string_view name;
-  AttrKind kind;
-  bool required;
-  std::variant<std::monostate, bool, std::int64_t, double, std::string_view> fallback;  ///< unless required
-  std::string_view doc;
-};
-
-/// One operand of a sample: its type, and the range of its random values.
-struct SampleOperand {
-  std::vector<std::int64_t> sizes;
-  DType dtype = f64;
-  double low = -2, high = 2;
-};
-/// A small valid use of an op, for the all-ops test and the fuzzer.
-struct Sample {
-  std::vector<SampleOperand> operands;
-  Attributes attrs;
-};
 
 /// A mandatory field of a record.
 template <class T>
@@ -246,10 +171,6 @@ struct Required {
   template <std::convertible_to<T> U>
   constexpr Required(const U& v) : value(v) {}  // NOLINT(google-explicit-constructor)
   constexpr operator const T&() const { return value; }
-};
-
-struct Arity {
-  int min, max;  ///< max -1: unlimited
 };
 
 class OwnedOp;

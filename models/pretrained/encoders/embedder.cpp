@@ -9,7 +9,6 @@
 
 #include "ir/support/error.h"
 #include "models/pretrained/lora/adapted_model.h"
-#include "models/text/template/values/casing.h"
 #include "models/text/template/values/code_points.h"
 
 namespace lathe::pretrained {

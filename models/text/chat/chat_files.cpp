@@ -4,7 +4,7 @@
 #include <map>
 
 #include "models/text/chat/chat_template.h"
-#include "models/text/template/values/json.h"
+#include "models/text/template/values/text_forms.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "models/text/dataset/chat_spans.h"
-#include "models/text/template/values/json.h"
+#include "models/text/template/values/text_forms.h"
 #include "models/text/tokenizer/unicode/utf8.h"
 #include "runtime/files/file_io.h"
 

@@ -1,14 +1,11 @@
 #include <fmt/core.h>
 
 #include "models/text/template/interpreter.h"
-#include "models/text/template/library/filters.h"
 #include "models/text/template/library/functions.h"
-#include "models/text/template/library/tests.h"
-#include "models/text/template/located.h"
+#include "models/text/template/library/library.h"
 #include "models/text/template/partial/loop_recorder.h"
-#include "models/text/template/values/lookup.h"
-#include "models/text/template/values/repr.h"
 #include "models/text/template/values/sequences.h"
+#include "models/text/template/values/text_forms.h"
 
 namespace lathe::jinja {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "models/text/template/interpreter.h"
 #include "models/text/template/library/functions.h"
-#include "models/text/template/located.h"
 #include "models/text/template/partial/loop_recorder.h"
 #include "models/text/template/values/sequences.h"
 

@@ -5,7 +5,7 @@
 #include "models/text/template/interpreter.h"
 #include "models/text/template/syntax/parser.h"
 #include "models/text/template/values/code_points.h"
-#include "models/text/template/values/failure.h"
+#include "models/text/template/values/object.h"
 
 namespace lathe::jinja {
 

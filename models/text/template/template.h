@@ -18,7 +18,7 @@ class Failure;
 struct Program;
 
 /// Evaluation of an expression failed. what() is "NAME:LINE: EXPRESSION: MESSAGE  [label]", with the labels of
-/// values/failure.h.
+/// values/object.h.
 class TemplateError : public UserError {
  public:
   TemplateError(const Location& at, std::string_view expression, const Failure& failure);
@@ -31,7 +31,7 @@ class TemplateError : public UserError {
 };
 
 struct RenderLimits {
-  std::uint64_t work = std::uint64_t{1} << 28;  ///< see values/budget.h; the default takes a few seconds
+  std::uint64_t work = std::uint64_t{1} << 28;  ///< see Budget in values/object.h; the default takes a few seconds
   std::size_t output = std::size_t{1} << 26;    ///< bytes
   int depth = 1000;                             ///< maximum nesting of expressions, blocks, macros and iterations
 };

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/mesh/mesh.h"
 #include "ir/tensor/graph.h"
-#include "passes/shard/mesh.h"
 
 namespace lathe::shard {
 

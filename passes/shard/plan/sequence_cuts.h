@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
+#include "ir/mesh/mesh.h"
 #include "ir/tensor/graph.h"
-#include "passes/shard/mesh.h"
 
 namespace lathe::shard {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/shard/placement.h"
+#include "ir/mesh/placement.h"
 #include "passes/shard/plan/factors.h"
 #include "passes/shard/plan/sequence_cuts.h"
 

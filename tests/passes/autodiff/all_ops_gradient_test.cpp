@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/support/tensors/complex_elements.h"
 #include "passes/autodiff/autodiff.h"
 #include "tests/ops/samples.h"
 
@@ -72,12 +73,13 @@ std::vector<HostTensor> run(const Differentiated& made, const std::vector<Value>
 std::int64_t parts(const HostTensor& tensor) { return tensor.numel() * (is_complex(tensor.dtype()) ? 2 : 1); }
 double get_part(const HostTensor& tensor, std::int64_t i) {
   if (!is_complex(tensor.dtype())) return tensor.get(i);
-  const auto value = tensor.get_complex(i / 2);
+  const auto value = get_complex(tensor, i / 2);
   return i % 2 ? value.imag() : value.real();
 }
 void add_to_part(HostTensor& tensor, std::int64_t i, double step) {
   if (!is_complex(tensor.dtype())) return tensor.set(i, tensor.get(i) + step);
-  tensor.set_complex(i / 2, tensor.get_complex(i / 2) + (i % 2 ? std::complex(0.0, step) : std::complex(step, 0.0)));
+  set_complex(tensor, i / 2,
+              get_complex(tensor, i / 2) + (i % 2 ? std::complex(0.0, step) : std::complex(step, 0.0)));
 }
 
 /// Compares the gradients with central differences of a scalar at every real of every operand: eps 1e-6, atol 1e-5,

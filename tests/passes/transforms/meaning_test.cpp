@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/builder.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/compile/compilation.h"
@@ -22,8 +23,8 @@ HostTensor as_pairs(const HostTensor& tensor) {
   sizes.push_back(2);
   HostTensor pairs(real_part(tensor.dtype()), sizes);
   for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-    pairs.set(2 * i, tensor.get_complex(i).real());
-    pairs.set(2 * i + 1, tensor.get_complex(i).imag());
+    pairs.set(2 * i, get_complex(tensor, i).real());
+    pairs.set(2 * i + 1, get_complex(tensor, i).imag());
   }
   return pairs;
 }

@@ -1,14 +1,11 @@
-#include "models/text/template/library/tests.h"
-
 #include <map>
 
-#include "models/text/template/library/call_arguments.h"
-#include "models/text/template/library/filters.h"
-#include "models/text/template/values/casing.h"
-#include "models/text/template/values/compare_values.h"
-#include "models/text/template/values/repr.h"
+#include "models/text/template/library/functions.h"
+#include "models/text/template/library/library.h"
+#include "models/text/template/values/code_points.h"
 #include "models/text/template/values/sequences.h"
-#include "models/text/template/values/value_arithmetic.h"
+#include "models/text/template/values/text_forms.h"
+#include "models/text/template/values/value_operators.h"
 
 namespace lathe::jinja {
 

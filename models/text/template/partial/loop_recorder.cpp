@@ -3,11 +3,196 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <set>
 
-#include "models/text/template/library/namespace.h"
-#include "models/text/template/values/identical.h"
+#include "models/text/template/interpreter.h"
+#include "models/text/template/library/functions.h"
+#include "models/text/template/values/value_operators.h"
 
 namespace lathe::jinja {
+
+namespace {
+
+Variable read_variable(const Interpreter& interpreter, const std::string& name, const Value& value) {
+  Variable variable{.value = value};
+  if (!value.is(Kind::object)) return variable;
+  const auto function = interpreter.functions().find(name);
+  variable.standard = function != interpreter.functions().end() && function->second.same_as(value);
+  variable.space = dynamic_cast<Namespace*>(value.object());
+  if (variable.space)
+    for (const auto& [key, attribute] : variable.space->attributes())
+      variable.attributes.emplace(key.string(), attribute);
+  const auto* macro = dynamic_cast<const MacroObject*>(value.object());
+  if (macro && macro->outer() == interpreter.frame()) variable.macro = &macro->definition();
+  return variable;
+}
+
+}  // namespace
+
+Variables read_variables(const Interpreter& interpreter) {
+  Variables all;
+  std::set<const Namespace*> spaces;
+  for (const Load& load : interpreter.program().main.scope) {
+    const Value& value = interpreter.frame()->slots[static_cast<std::size_t>(load.index)];
+    const auto [at, added] = all.named.emplace(load.name, read_variable(interpreter, load.name, value));
+    const Namespace* space = at->second.space;
+    if (!added || (space && !spaces.insert(space).second)) all.shares_namespace = true;
+  }
+  return all;
+}
+
+bool same_variable(const Variable& a, const Variable& b) {
+  if (a.space || b.space) return a.space && b.space;
+  if (a.macro || b.macro) return a.macro == b.macro;
+  if (a.standard || b.standard) return a.standard && b.standard;
+  return identical(a.value, b.value);
+}
+
+namespace {
+
+/// Returns whether two views start at the same item and reach their ends. The recorder records how a loop uses them.
+bool same_start(const ListView* a, const ListView* b) {
+  return a && b && a->source == b->source && a->start == b->start && a->reaches_end() && b->reaches_end();
+}
+
+std::size_t iteration_of(const std::map<std::string, std::size_t>& reads, const std::string& name) {
+  const auto at = reads.find(name);
+  return at == reads.end() ? never : at->second;
+}
+
+/// Returns the first iteration that may read an attribute whose value before the loop differs. Clears `unchanged` if
+/// there is such an attribute.
+std::size_t first_attribute_change(const LoopRecord& record, const std::string& name, const Variable& then,
+                                   const Variable& now, bool& unchanged) {
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (!std::equal(then.attributes.begin(), then.attributes.end(), now.attributes.begin(), now.attributes.end(),
+                  same_name)) {
+    unchanged = false;
+    return 0;
+  }
+  std::size_t first = never;
+  for (const auto& [attribute, value] : then.attributes) {
+    const auto given = now.attributes.find(attribute);
+    if (identical(value, given->second)) continue;
+    unchanged = false;
+    const auto at = record.attributes.find({name, attribute});
+    if (at != record.attributes.end()) first = std::min(first, at->second.first_change(given->second));
+  }
+  return first;
+}
+
+}  // namespace
+
+const Value* AttributeRecord::before(std::size_t iteration) const {
+  const auto at =
+      std::partition_point(writes.begin(), writes.end(), [&](const auto& write) { return write.first < iteration; });
+  return at == writes.begin() ? nullptr : &std::prev(at)->second;
+}
+
+std::size_t AttributeRecord::first_change(const Value& value) const {
+  const bool number = value.is(Kind::integer);
+  const auto holds = [&](const Bounds& bound) {
+    return number && bound.least <= value.integer() && value.integer() <= bound.most;
+  };
+  const auto at = std::partition_point(bounds.begin(), bounds.end(), holds);
+  return std::min(first_read, at == bounds.end() ? never : at->iteration);
+}
+
+std::size_t LoopRecord::first_list_change(const ListPart& part) const {
+  const bool shorter = part.count != list.total, replaces = part.replaced != ListView::none;
+  std::size_t first = shorter || replaces ? first_list_read : never;
+  if (shorter) {
+    const auto at =
+        std::partition_point(needed.begin(), needed.end(), [&](std::size_t items) { return items <= part.count; });
+    first = std::min(first, static_cast<std::size_t>(at - needed.begin()));
+  }
+  if (replaces) {
+    const auto start = static_cast<std::size_t>(list.start);
+    first = std::min({first, first_seen[part.replaced], part.replaced >= start ? part.replaced - start : never});
+  }
+  return first;
+}
+
+std::size_t LoopRecord::first_variable_change(const Variables& now, bool& unchanged) const {
+  std::size_t first = never;
+  for (const auto& [name, then] : entry.named) {
+    const Variable& given = now.named.at(name);
+    if (then.space && given.space) {
+      first = std::min(first, first_attribute_change(*this, name, then, given, unchanged));
+    } else if (then.space || given.space) {
+      unchanged = false;
+      return 0;
+    } else if (!same_variable(then, given) && !same_start(then.value.view(), given.value.view())) {
+      unchanged = false;
+      first = std::min({first, iteration_of(first_read, name), iteration_of(first_item_read, name)});
+    }
+  }
+  return first;
+}
+
+std::size_t LoopRecord::common_iterations(const Variables& now, const ListView& view, const ListPart& part,
+                                          bool& unchanged) const {
+  unchanged = false;
+  if (!same_start(&view, &list) || now.shares_namespace || entry.shares_namespace) return 0;
+  unchanged = part.count == list.total && part.flag.empty();
+  const std::size_t flag = part.flag.empty() ? never : iteration_of(first_read, part.flag);
+  return std::min(
+      {view.count, iterations(), given_up, flag, first_list_change(part), first_variable_change(now, unchanged)});
+}
+
+std::size_t LoopRecord::last_use(std::size_t item) const {
+  const auto start = static_cast<std::size_t>(list.start);
+  return std::max({last_list_read, last_seen[item], item >= start ? item - start : 0});
+}
+
+void LoopRecord::write_attributes(const Variables& now, std::size_t from, std::size_t iteration) const {
+  for (const auto& [key, attribute] : attributes) {
+    const Value* value = attribute.before(iteration);
+    if (value && value != attribute.before(from)) now.named.at(key.first).space->set(key.second, *value);
+  }
+}
+
+bool LoopRecord::has_attributes(const Variables& now, std::size_t iteration) const {
+  for (const auto& [name, then] : entry.named) {
+    if (!then.space) continue;
+    const Namespace& space = *now.named.at(name).space;
+    if (space.attributes().size() != then.attributes.size()) return false;
+    for (const auto& [attribute, before] : then.attributes) {
+      const auto at = attributes.find({name, attribute});
+      const Value* written = at == attributes.end() ? nullptr : at->second.before(iteration);
+      const Value* value = space.find(attribute);
+      if (!value || !identical(written ? *written : before, *value)) return false;
+    }
+  }
+  return true;
+}
+
+bool Interpreter::is_namespace_attribute(const Expr& expr) {
+  const auto* attribute = std::get_if<Attribute>(&expr.node);
+  const auto* name = attribute ? std::get_if<Name>(&attribute->object->node) : nullptr;
+  if (!name || !variable(name->slot).is(Kind::object)) return false;
+  return dynamic_cast<const Namespace*>(variable(name->slot).object()) != nullptr;
+}
+
+bool Interpreter::compare_recorded(const Comparison& comparison) {
+  const auto& [comparator, second] = comparison.rest.front();
+  LoopRecorder& recorder = *runtime_.recorder();
+  const bool on_left = is_namespace_attribute(*comparison.first),
+             on_right = !on_left && is_namespace_attribute(*second);
+  AttributeRecord* attribute = nullptr;
+  if (on_left) recorder.expect_attribute();
+  const Value left = eval(comparison.first);
+  if (on_left) attribute = recorder.expected_attribute();
+  if (on_right) recorder.expect_attribute();
+  const Value right = eval(second);
+  if (on_right) attribute = recorder.expected_attribute();
+  const bool holds = compare(comparator, left, right);
+  if (on_right)
+    recorder.compare_attribute(attribute, right, {mirrored(comparator), left, holds});
+  else
+    recorder.compare_attribute(attribute, left, {comparator, right, holds});
+  return holds;
+}
 
 namespace {
 
@@ -161,6 +346,49 @@ void LoopRecorder::read_length(const Loop& loop) {
 
 void LoopRecorder::read_state(const Loop& loop) {
   if (&loop == &loop_) give_up();
+}
+
+namespace {
+
+void add_top_loops(const Block& block, std::set<const For*>& loops) {
+  for (const Statement& statement : block) {
+    const auto* loop = std::get_if<For>(&statement.node);
+    if (loop && !loop->condition && loop->otherwise.empty()) loops.insert(loop);
+    const auto* branches = std::get_if<If>(&statement.node);
+    if (!branches) continue;
+    for (const auto& [test, body] : branches->branches) add_top_loops(body, loops);
+    add_top_loops(branches->otherwise, loops);
+  }
+}
+
+}  // namespace
+
+std::set<const For*> top_loops(const Program& program) {
+  std::set<const For*> loops;
+  add_top_loops(program.main.body, loops);
+  return loops;
+}
+
+Recording::Recording(Interpreter& interpreter, std::map<const For*, LoopRecord>& records)
+    : interpreter_(interpreter), loops_(top_loops(interpreter.program())), records_(records) {}
+
+void Recording::enter(const For& node, Loop& loop, const Value& iterable) {
+  const ListView* view = iterable.view();
+  if (!view || !view->reaches_end()) return;
+  LoopRecord& record = records_.try_emplace(&node, read_variables(interpreter_), *view).first->second;
+  recorder_.emplace(record, loop);
+  interpreter_.runtime().set_recorder(&*recorder_);
+}
+
+void Recording::before_iteration() {
+  if (recorder_) recorder_->start_iteration(interpreter_.text().size(), interpreter_.runtime().budget().spent());
+}
+
+void Recording::end(bool breaks) {
+  if (!recorder_) return;
+  recorder_->end(interpreter_.text().size(), interpreter_.runtime().budget().spent(), breaks);
+  interpreter_.runtime().set_recorder(nullptr);
+  recorder_.reset();
 }
 
 }  // namespace lathe::jinja

@@ -1,15 +1,142 @@
+#include "models/text/template/syntax/lexer.h"
+
 #include <fmt/core.h>
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "ir/support/error.h"
-#include "models/text/template/syntax/string_literal.h"
-#include "models/text/template/syntax/token.h"
 #include "models/text/template/values/code_points.h"
 
 namespace lathe::jinja {
+
+namespace {
+
+/// Replaces \r\n and \r by \n and removes one line end at the end of the text.
+std::string with_plain_lines(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
+    plain += text[i] == '\r' ? '\n' : text[i];
+  }
+  if (plain.ends_with('\n')) plain.pop_back();
+  return plain;
+}
+
+}  // namespace
+
+Source::Source(std::string_view text, std::string_view name) : text_(with_plain_lines(text)), name_(name) {
+  const std::size_t invalid = find_invalid_utf8(text_);
+  if (invalid == std::string::npos) return;
+  const auto line =
+      static_cast<int>(1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(invalid), '\n'));
+  throw ParseError(name_, line, 1, "the text is not UTF-8");
+}
+
+int Source::line_of(std::size_t at) const {
+  return static_cast<int>(1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
+std::string Source::quote(Extent extent) const {
+  constexpr std::size_t longest = 80;
+  std::string quoted;
+  for (const char c : std::string_view(text_).substr(extent.begin, extent.end - extent.begin)) {
+    const bool space = c == ' ' || c == '\n' || c == '\t';
+    if (!space) quoted += c;
+    if (space && !quoted.ends_with(' ')) quoted += ' ';
+  }
+  if (quoted.size() <= longest) return quoted;
+  std::size_t cut = longest - 3;
+  while (cut > 0 && (static_cast<unsigned char>(quoted[cut]) & 0xc0u) == 0x80u) --cut;
+  return quoted.substr(0, cut) + "...";
+}
+
+void Source::fail(std::size_t at, std::string_view message, std::string_view hint) const {
+  const std::string_view before = std::string_view(text_).substr(0, at);
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 on the first line
+  const auto column = 1 + count_code_points(before.substr(line_start));
+  throw ParseError(name_, line_of(at), static_cast<int>(column), message, hint);
+}
+
+namespace {
+
+class Unescaper {
+ public:
+  Unescaper(const Source& source, Extent inside)
+      : source_(source), text_(std::string_view(source.text()).substr(0, inside.end)), at_(inside.begin) {}
+
+  std::string run() {
+    while (at_ < text_.size()) {
+      if (text_[at_] == '\\')
+        escape();
+      else
+        out_ += text_[at_++];
+    }
+    return std::move(out_);
+  }
+
+ private:
+  /// Parses an escape sequence. Something follows the backslash, because the literal does not end in an odd number of
+  /// backslashes.
+  void escape() {
+    const std::size_t begin = at_;
+    const char kind = text_[begin + 1];
+    at_ += 2;
+    switch (kind) {
+      case '\n': return;
+      case '\\':
+      case '\'':
+      case '"': out_ += kind; return;
+      case 'a': out_ += '\a'; return;
+      case 'b': out_ += '\b'; return;
+      case 'f': out_ += '\f'; return;
+      case 'n': out_ += '\n'; return;
+      case 'r': out_ += '\r'; return;
+      case 't': out_ += '\t'; return;
+      case 'v': out_ += '\v'; return;
+      case 'x': return number(begin, 2);
+      case 'u': return number(begin, 4);
+      case 'U': return number(begin, 8);
+      case 'N': source_.fail(begin, "\\N{..} in a string is not supported", "write \\u and the code point");
+      default: break;
+    }
+    if (kind >= '0' && kind <= '7') return octal(begin + 1);
+    out_ += '\\';  // unknown escape: keep both characters
+    out_ += kind;
+  }
+
+  void number(std::size_t begin, std::size_t digits) {
+    std::uint32_t point = 0;
+    const char* first = text_.data() + at_;
+    const std::size_t there = std::min(digits, text_.size() - at_);
+    const auto read = std::from_chars(first, first + there, point, 16);
+    if (read.ptr != first + digits) source_.fail(begin, "truncated \\x, \\u or \\U escape in a string");
+    at_ += digits;
+    if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
+      source_.fail(begin, "an escape in a string is no Unicode character",
+                   "write \\U and the code point, not surrogates");
+    append_code_point(out_, point);
+  }
+
+  void octal(std::size_t begin) {
+    char32_t point = 0;
+    for (at_ = begin; at_ < text_.size() && at_ < begin + 3 && text_[at_] >= '0' && text_[at_] <= '7'; ++at_)
+      point = point * 8 + static_cast<char32_t>(text_[at_] - '0');
+    append_code_point(out_, point);
+  }
+
+  const Source& source_;
+  std::string_view text_;
+  std::size_t at_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string unescape(const Source& source, Extent inside) { return Unescaper(source, inside).run(); }
 
 namespace {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "models/text/template/syntax/expression_parser.h"
 #include "models/text/template/syntax/scopes.h"
 
 namespace lathe::jinja {

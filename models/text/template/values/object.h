@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/text/template/values/budget.h"
+#include "ir/support/error.h"
 #include "models/text/template/values/value.h"
 
 namespace lathe::jinja {
@@ -17,6 +17,86 @@ namespace lathe::jinja {
 class Iterator;
 class LoopRecorder;
 class Runtime;
+
+/// An expression of a template cannot be evaluated. The interpreter adds the location (TemplateError).
+///   [template_raise]        the template called raise_exception
+///  [template_undefined]    use of something that is not defined
+///  [template_operation]    Python raises TypeError, ValueError, ZeroDivisionError, ...
+///  [template_unsafe]       the sandbox forbids it: changing lists and dicts, names with underscores
+///  [template_limit]        too much work, output or depth, or too large a number
+///  [template_unsupported]  Jinja or Python supports it, this subset does not
+class Failure : public UserError {
+ public:
+  Failure(const std::string& message, std::string_view label, std::string_view hint = {})
+      : Failure(Short{shortened(message)}, label, hint) {}
+  /// Returns the message in Jinja's or Python's words; only the start of a long one.
+  const std::string& message() const { return message_; }
+  const std::string& hint() const { return hint_; }
+
+ private:
+  struct Short {
+    std::string text;
+  };
+  Failure(const Short& message, std::string_view label, std::string_view hint)
+      : UserError(message.text, label, hint), message_(message.text), hint_(hint) {}
+
+  static std::string shortened(const std::string& message) {
+    constexpr std::size_t longest = 2000;
+    if (message.size() <= longest) return message;
+    std::size_t end = longest;
+    while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
+    return message.substr(0, end) + "... (" + std::to_string(message.size()) + " bytes)";
+  }
+
+  std::string message_, hint_;
+};
+
+[[noreturn]] inline void fail_operation(const std::string& message) { throw Failure(message, "template_operation"); }
+[[noreturn]] inline void fail_unsafe(const std::string& message) {
+  throw Failure(
+      message, "template_unsafe",
+      "templates cannot modify values or read private names: build a new value, as in {% set l = l + [x] %}");
+}
+[[noreturn]] inline void fail_unsupported(const std::string& message) {
+  throw Failure(message, "template_unsupported", "docs/chat-templates.md lists what templates may use");
+}
+[[noreturn]] inline void fail_undefined(const std::string& message) {
+  throw Failure(message, "template_undefined",
+                "pass it as a variable, or ask `is defined` before, or give a default: {{ x | default('') }}");
+}
+[[noreturn]] inline void fail_limit(const std::string& message, std::string_view hint = {}) {
+  throw Failure(message, "template_limit", hint);
+}
+
+/// Work limit of a render, so that no template runs forever or exhausts memory. One unit is about one byte written or
+/// 16 bytes read; each operation and each object costs a few units.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t work) : work_(work), left_(work) {}
+
+  /// Throws Failure [template_limit] if less than `work` is left.
+  void spend(std::uint64_t work) {
+    if (work > left_)
+      fail_limit("the template does more work than a render may", "RenderLimits::work sets how much that is");
+    left_ -= work;
+  }
+  /// Spends the work of operations that are skipped because their result is known.
+  void spend_skipped(std::uint64_t work) {
+    spend(work);
+    skipped_ += work;
+  }
+  std::uint64_t spent() const { return work_ - left_; }
+  /// Returns the work spent, without skipped work.
+  std::uint64_t done() const { return spent() - skipped_; }
+  void spend_reading(std::uint64_t bytes) { spend(1 + bytes / 16); }
+  /// Spends the work of a search for `wanted` bytes in `bytes`. Searches for long texts are slow in the worst case.
+  void spend_searching(std::uint64_t bytes, std::uint64_t wanted) {
+    spend(1 + (wanted <= 16 ? bytes / 4 : wanted <= 256 ? bytes : 4 * bytes));
+  }
+
+ private:
+  std::uint64_t work_, left_, skipped_ = 0;
+};
 
 struct Arguments {
   std::vector<Value> positional;

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/text/template/values/budget.h"
-#include "models/text/template/values/compare_values.h"
-#include "models/text/template/values/failure.h"
-#include "models/text/template/values/list_view.h"
+#include "ir/support/error.h"
 #include "models/text/template/values/object.h"
+#include "models/text/template/values/value_operators.h"
 
 namespace lathe::jinja {
 
@@ -30,26 +28,16 @@ std::shared_ptr<const Sequence> make_sequence(std::vector<Value> items) {
 }  // namespace
 
 Value::Value(std::string value, bool safe)
-    : data_(std::in_place_index<index(Kind::string)>, std::make_shared<const Text>(Text{std::move(value), safe})) {}
+    : Value(Kind::string, std::make_shared<const Text>(Text{std::move(value), safe})) {}
 
-Value Value::list(std::vector<Value> items) {
-  Value value;
-  value.data_.emplace<index(Kind::list)>(make_sequence(std::move(items)));
-  return value;
-}
+Value Value::list(std::vector<Value> items) { return {Kind::list, make_sequence(std::move(items))}; }
 
 Value Value::list(ListView view, int depth) {
-  Value value;
-  value.data_.emplace<index(Kind::list)>(
-      std::make_shared<const Sequence>(Sequence{{}, depth, std::make_shared<const ListView>(std::move(view))}));
-  return value;
+  return {Kind::list,
+          std::make_shared<const Sequence>(Sequence{{}, depth, std::make_shared<const ListView>(std::move(view))})};
 }
 
-Value Value::tuple(std::vector<Value> items) {
-  Value value;
-  value.data_.emplace<index(Kind::tuple)>(make_sequence(std::move(items)));
-  return value;
-}
+Value Value::tuple(std::vector<Value> items) { return {Kind::tuple, make_sequence(std::move(items))}; }
 
 Value Value::dict(std::vector<std::pair<Value, Value>> items) {
   Budget unlimited(std::numeric_limits<std::uint64_t>::max());
@@ -60,35 +48,57 @@ Value Value::dict(std::vector<std::pair<Value, Value>> items) {
 
 Value Value::of(Dict dict) {
   check_depth(dict.depth() - 1);
-  Value value;
-  value.data_.emplace<index(Kind::dict)>(std::make_shared<const Dict>(std::move(dict)));
-  return value;
+  return {Kind::dict, std::make_shared<const Dict>(std::move(dict))};
 }
 
 Value Value::undefined(std::string message, bool unsafe) {
-  Value value;
-  value.data_.emplace<index(Kind::undefined)>(
-      std::make_shared<const Undefined>(Undefined{std::move(message), unsafe}));
-  return value;
+  return {Kind::undefined, std::make_shared<const Undefined>(Undefined{std::move(message), unsafe})};
 }
 
-Value Value::missing() {
-  Value value;
-  value.data_.emplace<index(Kind::missing)>();
-  return value;
+Value Value::missing() { return {Kind::missing, nullptr}; }
+
+void Value::require(Kind kind) const { LATHE_ASSERT(kind_ == kind); }
+
+bool Value::boolean() const {
+  require(Kind::boolean);
+  return boolean_;
 }
 
 std::int64_t Value::integer() const {
-  return is(Kind::boolean) ? std::int64_t{boolean()} : std::get<index(Kind::integer)>(data_);
+  if (is(Kind::boolean)) return std::int64_t{boolean_};
+  require(Kind::integer);
+  return integer_;
 }
 
-double Value::real() const {
-  return is(Kind::real) ? std::get<index(Kind::real)>(data_) : static_cast<double>(integer());
+double Value::real() const { return is(Kind::real) ? real_ : static_cast<double>(integer()); }
+
+Object* Value::object() const {
+  require(Kind::object);
+  return object_;
+}
+
+const Text& Value::text() const {
+  require(Kind::string);
+  return *static_cast<const Text*>(held_.get());
+}
+
+const Dict& Value::dict() const {
+  require(Kind::dict);
+  return *static_cast<const Dict*>(held_.get());
+}
+
+const Undefined& Value::undefined() const {
+  require(Kind::undefined);
+  return *static_cast<const Undefined*>(held_.get());
+}
+
+const Sequence& Value::sequence() const {
+  LATHE_ASSERT(is_sequence());
+  return *static_cast<const Sequence*>(held_.get());
 }
 
 const std::vector<Value>& Value::items() const {
-  if (is(Kind::tuple)) return std::get<index(Kind::tuple)>(data_)->items;
-  const Sequence& list = *std::get<index(Kind::list)>(data_);
+  const Sequence& list = sequence();
   if (list.view && list.items.empty()) list.items = list.view->items();
   return list.items;
 }
@@ -97,27 +107,29 @@ std::size_t Value::size() const { return view() ? view()->count : items().size()
 
 const Value& Value::item(std::size_t at) const { return view() ? view()->item(at) : items()[at]; }
 
-const ListView* Value::view() const {
-  return is(Kind::list) ? std::get<index(Kind::list)>(data_)->view.get() : nullptr;
+const ListView* Value::view() const { return is(Kind::list) ? sequence().view.get() : nullptr; }
+
+bool Value::same_as(const Value& other) const {
+  if (kind_ != other.kind_) return false;
+  switch (kind_) {
+    case Kind::none:
+    case Kind::missing: return true;
+    case Kind::boolean: return boolean_ == other.boolean_;
+    case Kind::integer: return integer_ == other.integer_;
+    case Kind::real: return real_ == other.real_;
+    case Kind::object: return object_ == other.object_;
+    case Kind::undefined:
+    case Kind::string:
+    case Kind::list:
+    case Kind::tuple:
+    case Kind::dict: break;
+  }
+  return held_ == other.held_;
 }
 
-bool Value::same_as(const Value& other) const { return data_ == other.data_; }
-
 int Value::depth() const {
-  switch (kind()) {
-    case Kind::list: return std::get<index(Kind::list)>(data_)->depth;
-    case Kind::tuple: return std::get<index(Kind::tuple)>(data_)->depth;
-    case Kind::dict: return dict().depth();
-    case Kind::none:
-    case Kind::missing:
-    case Kind::undefined:
-    case Kind::boolean:
-    case Kind::integer:
-    case Kind::real:
-    case Kind::string:
-    case Kind::object: break;
-  }
-  return 0;
+  if (is_sequence()) return sequence().depth;
+  return is(Kind::dict) ? dict().depth() : 0;
 }
 
 template <class Same>
@@ -139,6 +151,8 @@ const Value* Dict::find(std::string_view key) const {
       position(hash_of(key), [&](const Value& there) { return there.is_string() && there.string() == key; });
   return at == none ? nullptr : &items_[at].second;
 }
+
+DictBuilder::DictBuilder(const Dict& base) : Dict(base) { --depth_; }
 
 void DictBuilder::set(Value key, Value value, Budget& budget) {
   const std::uint64_t hash = hash_of(key, budget);
@@ -205,5 +219,27 @@ void require_defined(const Value& value) {
   const Undefined& what = value.undefined();
   what.unsafe ? fail_unsafe(what.message) : fail_undefined(what.message);
 }
+
+const Value& ListView::item(std::size_t at) const {
+  const auto index = static_cast<std::size_t>(start + static_cast<std::int64_t>(at) * step);
+  return index == replaced ? replacement : (*source)[index];
+}
+
+std::vector<Value> ListView::items() const {
+  std::vector<Value> all;
+  all.reserve(count);
+  for (std::size_t at = 0; at < count; ++at) all.push_back(item(at));
+  return all;
+}
+
+ListView ListView::slice(std::int64_t first, std::int64_t stride, std::int64_t size) const {
+  ListView part = *this;
+  part.start = start + first * step;
+  part.step = size > 1 ? step * stride : 1;
+  part.count = static_cast<std::size_t>(size);
+  return part;
+}
+
+bool ListView::reaches_end() const { return step == 1 && static_cast<std::size_t>(start) + count == total; }
 
 }  // namespace lathe::jinja

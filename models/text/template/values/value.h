@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 /// Values of templates: the subset of Python's values that templates can observe. Containers never change, so values
@@ -17,8 +16,8 @@ class Budget;
 class Dict;
 class Object;
 class Value;
+struct ListView;
 
-// In the order of the alternatives of Value::data_.
 enum class Kind : std::uint8_t {
   none,
   missing,
@@ -33,8 +32,6 @@ enum class Kind : std::uint8_t {
   object
 };
 
-constexpr std::size_t index(Kind kind) { return static_cast<std::size_t>(kind); }
-
 struct Text {
   std::string bytes;  ///< UTF-8
   bool safe = false;  ///< markup: text appended to it is HTML-escaped
@@ -45,8 +42,6 @@ struct Undefined {
   std::string message;
   bool unsafe = false;  ///< it exists, but the sandbox hides it
 };
-
-struct ListView;
 
 struct Sequence {
   mutable std::vector<Value> items;  ///< empty in a view until Value::items() copies them
@@ -59,22 +54,22 @@ class Value {
   /// Maximum nesting depth of containers. Exceeding it throws Failure [template_limit].
   static constexpr int max_depth = 100;
 
-  Value() = default;  ///< None
+  Value() : integer_(0) {}  ///< None
   template <std::same_as<bool> B>
-  Value(B value) : data_(std::in_place_index<index(Kind::boolean)>, value) {}
+  Value(B value) : kind_(Kind::boolean), boolean_(value) {}
   template <std::integral I>
     requires(!std::same_as<I, bool>)
-  Value(I value) : data_(std::in_place_index<index(Kind::integer)>, static_cast<std::int64_t>(value)) {}
-  Value(double value) : data_(std::in_place_index<index(Kind::real)>, value) {}
+  Value(I value) : kind_(Kind::integer), integer_(static_cast<std::int64_t>(value)) {}
+  Value(double value) : kind_(Kind::real), real_(value) {}
   Value(std::string value, bool safe = false);
   Value(std::string_view value) : Value(std::string(value)) {}
   Value(const char* value) : Value(std::string(value)) {}
   /// The object must outlive the value. Both belong to one render.
-  Value(Object* value) : data_(std::in_place_index<index(Kind::object)>, value) {}
+  Value(Object* value) : kind_(Kind::object), object_(value) {}
 
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
-  /// Returns a list that shares its items (list_view.h). `depth` is at least that of its items plus one.
+  /// Returns a list that shares its items. `depth` is at least that of its items plus one.
   static Value list(ListView view, int depth);
   /// Returns a dict. For equal keys, the last value wins and keeps the first key's position. Throws Failure
   /// [template_operation] unless keys are strings, numbers, booleans, None, or tuples of these.
@@ -84,7 +79,7 @@ class Value {
   /// Returns the absence of a value: an argument that was not passed, or the end of an iteration.
   static Value missing();
 
-  Kind kind() const { return static_cast<Kind>(data_.index()); }
+  Kind kind() const { return kind_; }
   bool is(Kind kind) const { return this->kind() == kind; }
   bool is_none() const { return is(Kind::none); }
   bool is_missing() const { return is(Kind::missing); }
@@ -97,18 +92,18 @@ class Value {
   bool is_integer() const { return is(Kind::integer) || is(Kind::boolean); }
 
   // Each accessor requires its kind.
-  bool boolean() const { return std::get<index(Kind::boolean)>(data_); }
+  bool boolean() const;
   std::int64_t integer() const;  ///< also for booleans
   double real() const;           ///< for any number
   const std::string& string() const { return text().bytes; }
-  const Text& text() const { return *std::get<index(Kind::string)>(data_); }
+  const Text& text() const;
   const std::vector<Value>& items() const;  ///< of lists and tuples; the first call copies the items of a view
   std::size_t size() const;                 ///< of lists and tuples, like item()
   const Value& item(std::size_t at) const;
   const ListView* view() const;  ///< of a list that shares its items; null otherwise
-  const Dict& dict() const { return *std::get<index(Kind::dict)>(data_); }
-  Object* object() const { return std::get<index(Kind::object)>(data_); }
-  const Undefined& undefined() const { return *std::get<index(Kind::undefined)>(data_); }
+  const Dict& dict() const;
+  Object* object() const;
+  const Undefined& undefined() const;
 
   /// Returns whether both are the same object, like Python's `is`.
   bool same_as(const Value& other) const;
@@ -116,14 +111,20 @@ class Value {
   int depth() const;
 
  private:
-  struct Missing {
-    bool operator==(const Missing&) const = default;
+  Value(Kind kind, std::shared_ptr<const void> held) : kind_(kind), integer_(0), held_(std::move(held)) {}
+  /// Throws InternalError for a value of another kind.
+  void require(Kind kind) const;
+  const Sequence& sequence() const;
+
+  // Not a std::variant, which takes long to compile in every program.
+  Kind kind_ = Kind::none;
+  union {
+    bool boolean_;
+    std::int64_t integer_;
+    double real_;
+    Object* object_;
   };
-  // In the order of Kind.
-  std::variant<std::monostate, Missing, std::shared_ptr<const Undefined>, bool, std::int64_t, double,
-               std::shared_ptr<const Text>, std::shared_ptr<const Sequence>, std::shared_ptr<const Sequence>,
-               std::shared_ptr<const Dict>, Object*>
-      data_;
+  std::shared_ptr<const void> held_;  ///< an Undefined, Text, Sequence or Dict
 };
 
 /// A dict. Keys are in insertion order.
@@ -158,7 +159,7 @@ class DictBuilder : private Dict {
  public:
   DictBuilder() = default;
   /// Starts with all items of `base`.
-  explicit DictBuilder(const Dict& base) : Dict(base) { --depth_; }
+  explicit DictBuilder(const Dict& base);
   using Dict::find;
   using Dict::items;
   using Dict::size;
@@ -180,5 +181,24 @@ std::string_view type_name(const Value& value);
 std::string described(const Value& value);
 /// Throws Failure [template_undefined] or [template_unsafe] if the value is undefined.
 void require_defined(const Value& value);
+
+/// A view of the first `total` items of a longer list, or of some of them. One item may be replaced.
+struct ListView {
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  std::shared_ptr<const std::vector<Value>> source;
+  std::size_t total = 0;  ///< number of items of `source` that views of this view may reach
+  std::int64_t start = 0, step = 1;
+  std::size_t count = 0;
+  std::size_t replaced = none;  ///< index in `source`
+  Value replacement = {};
+
+  const Value& item(std::size_t at) const;
+  std::vector<Value> items() const;
+  /// Returns the view of `size` items from item `first` on, `stride` apart.
+  ListView slice(std::int64_t first, std::int64_t stride, std::int64_t size) const;
+  /// Returns whether the view has all items from `start` up to `total`.
+  bool reaches_end() const;
+};
 
 }  // namespace lathe::jinja

@@ -1,0 +1,5 @@
+#pragma once
+
+/// Files of tensors: safetensors files and checkpoints.
+#include "runtime/files/checkpoint.h"
+#include "runtime/files/safetensors.h"

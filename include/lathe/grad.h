@@ -1,0 +1,4 @@
+#pragma once
+
+/// Gradients of a graph.
+#include "frontend/grad.h"

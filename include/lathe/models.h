@@ -1,0 +1,11 @@
+#pragma once
+
+/// Models: architectures to train, and models from Hugging Face directories.
+#include "frontend/models/encoder_decoder.h"
+#include "frontend/models/gpt.h"
+#include "frontend/models/llama.h"
+#include "models/pretrained/encoders/embedder.h"
+#include "models/pretrained/image_models/image_model.h"
+#include "models/pretrained/lora/adapted_model.h"
+#include "models/pretrained/pretrained.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"

@@ -1,0 +1,11 @@
+#pragma once
+
+/// Modules: layers with parameters.
+#include "frontend/nn/attention.h"
+#include "frontend/nn/experts.h"
+#include "frontend/nn/feed_forward.h"
+#include "frontend/nn/linear.h"
+#include "frontend/nn/low_rank.h"
+#include "frontend/nn/norm.h"
+#include "frontend/nn/positions.h"
+#include "frontend/nn/self_attention.h"

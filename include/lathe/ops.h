@@ -1,0 +1,7 @@
+#pragma once
+
+/// Functions of tensors, losses, and ops that a program defines.
+#include "frontend/ops/check_custom_op.h"
+#include "frontend/ops/custom_op.h"
+#include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
