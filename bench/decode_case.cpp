@@ -6,6 +6,7 @@
 #include "bench/step_cases.h"
 #include "frontend/dsl.h"
 #include "frontend/nn/feed_forward.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::bench {
 

@@ -8,6 +8,7 @@
 
 #include "frontend/models/loss_graph.h"
 #include "ir/support/error.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe::bench {
 

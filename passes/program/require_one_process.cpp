@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/collectives.h"
+#include "ir/tensor/op/op.h"
 
 namespace lathe {
 

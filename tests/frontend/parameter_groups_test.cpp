@@ -5,6 +5,7 @@
 #include "frontend/dsl.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/op/op.h"
 
 /// Parameter groups, gradients by name, and hooks of a training step.
 using namespace lathe;

@@ -8,6 +8,7 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/nn/self_attention.h"
 #include "frontend/train/training.h"
+#include "ir/tensor/op/op.h"
 #include "runtime/compile.h"
 #include "tests/runtime/count_allocations.h"
 #include "tests/support/error_label.h"

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/op/op.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
 #include "passes/transforms/cse.h"

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/shard/predict/step_time.h"
 #include "tests/shard/support.h"

@@ -6,6 +6,7 @@
 #include "frontend/dsl.h"
 #include "frontend/models/gpt.h"
 #include "frontend/train/step.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/shard/explain/explain_shard.h"

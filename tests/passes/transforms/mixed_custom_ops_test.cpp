@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "frontend/dsl.h"
+#include "ir/tensor/op/op.h"
 #include "passes/transforms/mixed_precision.h"
 
 using namespace lathe;
