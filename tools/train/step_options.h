@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ir/support/object_store.h"
-#include "passes/lowering/lower_options.h"
+#include "ir/options/lower_options.h"
 #include "runtime/compile.h"
 #include "tools/options/division.h"
 
