@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "tests/support/compiled_runner.h"
+#include "tests/support/programs/compiled_runner.h"
 
 /// Check against golden files, which every example runs if it gets their folder.
 namespace lathe::examples {

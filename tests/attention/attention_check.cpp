@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "runtime/compile.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 namespace lathe::test {
 

@@ -9,10 +9,10 @@
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/compile.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -6,9 +6,9 @@
 
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/pass_text.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/graphs/pass_text.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/program_interpreter.h"
 
 using namespace lathe;
 

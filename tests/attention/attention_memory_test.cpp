@@ -6,12 +6,12 @@
 #include "runtime/compile.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/golden.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/lower.h"
-#include "tests/support/run_with_states.h"
-#include "tests/support/test_data.h"
+#include "tests/support/goldens/golden.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -5,10 +5,10 @@
 #include "frontend/ops/ops.h"
 #include "ir/kernel/printer.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -5,7 +5,7 @@
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 namespace lathe::test {
 

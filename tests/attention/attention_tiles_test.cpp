@@ -9,12 +9,12 @@
 #include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/variant.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Attention whose matmuls use tile_mma, in bf16 or in f32 as split bf16. The kernel interpreter runs the kernels on
 /// every machine; compiled code uses them if the host has AMX.

@@ -6,9 +6,9 @@
 
 #include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Backward passes over several blocks of columns: for such deep heads, a block has about 60 columns in f64 and 120
 /// in f32.

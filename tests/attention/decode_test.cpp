@@ -11,12 +11,12 @@
 #include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Attention of one query, or of the few queries that share their keys, as in a decoding step.
 using namespace lathe;

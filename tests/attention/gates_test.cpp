@@ -10,7 +10,7 @@
 #include "passes/machines/cpu_machine.h"
 #include "passes/machines/gpu_machine.h"
 #include "tests/attention/attention_search.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
 
 /// Gates: exponentials between matmuls that are not attention, because no row sums them.
 using namespace lathe;

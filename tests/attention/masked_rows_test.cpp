@@ -5,11 +5,11 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 #include "runtime/compile.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Queries that see no key: NaN, or zeros with `zero_masked`.
 using namespace lathe;

@@ -6,9 +6,9 @@
 #include "frontend/ops/ops.h"
 #include "runtime/compile.h"
 #include "tests/attention/attention_search.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -6,10 +6,10 @@
 #include "frontend/ops/ops.h"
 #include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Causal attention whose queries follow the keys of a cache.
 using namespace lathe;

@@ -7,11 +7,11 @@
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 using namespace lathe;
 using namespace lathe::test;

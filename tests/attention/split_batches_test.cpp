@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/pass_text.h"
+#include "tests/support/graphs/pass_text.h"
 
 using namespace lathe;
 

@@ -3,7 +3,7 @@
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 using namespace lathe;
 using namespace lathe::test;

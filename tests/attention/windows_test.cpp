@@ -3,9 +3,9 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Sliding windows in all variants: columns outside the window are skipped.
 using namespace lathe;

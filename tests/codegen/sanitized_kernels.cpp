@@ -8,7 +8,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/build/builder.h"
-#include "tests/support/tile_blocks.h"
+#include "tests/support/kernels/tile_blocks.h"
 
 /// In a program built with a sanitizer, the kernels that it compiles are also checked. Each defect runs in its own
 /// process, which must fail.

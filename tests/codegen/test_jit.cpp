@@ -11,9 +11,9 @@
 #include "ir/support/error.h"
 #include "tests/codegen/harness.h"
 #include "tests/codegen/micro_kernel.h"
-#include "tests/support/memory_store.h"
-#include "tests/support/no_threads.h"
-#include "tests/support/tile_product.h"
+#include "tests/support/kernels/no_threads.h"
+#include "tests/support/kernels/tile_product.h"
+#include "tests/support/programs/memory_store.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

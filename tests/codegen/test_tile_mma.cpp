@@ -7,7 +7,7 @@
 #include "ir/kernel/verify/verifier.h"
 #include "ir/support/error.h"
 #include "tests/codegen/harness.h"
-#include "tests/support/tile_blocks.h"
+#include "tests/support/kernels/tile_blocks.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

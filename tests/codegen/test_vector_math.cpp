@@ -9,7 +9,7 @@
 #include <fmt/core.h>
 
 #include "tests/codegen/harness.h"
-#include "tests/support/function_accuracy.h"
+#include "tests/support/kernels/function_accuracy.h"
 
 using namespace lathe;
 using namespace lathe::kernel;
@@ -76,7 +76,7 @@ TEST_CASE("f32 functions meet their documented accuracy over all magnitudes") {
   const std::vector<test::FunctionAccuracy> functions = test::f32_accuracies();
   for (const ScalarOpTraits& known : all_scalar_ops()) {
     if (known.arity != 1 || !known.transcendental) continue;
-    INFO(known.name << " has no row in tests/support/function_accuracy.h");
+    INFO(known.name << " has no row in tests/support/kernels/function_accuracy.h");
     CHECK(std::ranges::any_of(functions, [&](const auto& row) { return row.op == known.op; }));
   }
   const std::vector<float> x = all_patterns(4099);

@@ -5,8 +5,8 @@
 
 #include "models/generation/generator.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/error_label.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 using test::error_label;

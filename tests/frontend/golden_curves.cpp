@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/golden.h"
-#include "tests/support/test_data.h"
+#include "tests/support/goldens/golden.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/golden.h"
-#include "tests/support/test_data.h"
+#include "tests/support/goldens/golden.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 

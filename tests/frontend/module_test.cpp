@@ -8,7 +8,7 @@
 #include "frontend/ops/ops.h"
 #include "frontend/train/step.h"
 #include "ir/tensor/text/printer.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 

@@ -8,7 +8,7 @@
 #include "frontend/nn/relative_bias.h"
 #include "frontend/nn/self_attention.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "tests/support/sines.h"
+#include "tests/support/tensors/sines.h"
 
 using namespace lathe;
 using test::sines;

@@ -7,7 +7,7 @@
 #include "frontend/models/gpt.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "tests/support/sines.h"
+#include "tests/support/tensors/sines.h"
 
 using namespace lathe;
 using test::sines;

@@ -5,7 +5,7 @@
 
 #include "frontend/dsl.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 /// Modules that read other tensors in place of their parameters.
 using namespace lathe;

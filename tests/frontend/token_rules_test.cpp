@@ -5,7 +5,7 @@
 
 #include "frontend/decode/beam_search.h"
 #include "ir/support/error.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 using test::error_label;

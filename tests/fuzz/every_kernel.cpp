@@ -7,7 +7,7 @@
 
 #include "ir/kernel/printer.h"
 #include "passes/program/program.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/program_interpreter.h"
 
 namespace lathe::fuzz {
 

@@ -9,7 +9,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/check/made_up_value.h"
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 namespace lathe::fuzz {
 

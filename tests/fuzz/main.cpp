@@ -10,7 +10,7 @@
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/shrinker.h"
 #include "tests/fuzz/texts/text_oracle.h"
-#include "tests/support/isolated.h"
+#include "tests/support/programs/isolated.h"
 
 /// Checks random graphs with every oracle, for a number of seeds or minutes, or replays cases from files. Failing
 /// cases are reduced and written as IR text that --replay reads. docs/testing.md describes how to use this program.

@@ -12,9 +12,9 @@
 #include "passes/program/text/print_program.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
-#include "tests/support/plan_difference.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/programs/plan_difference.h"
+#include "tests/support/programs/program_interpreter.h"
 
 namespace lathe::fuzz {
 

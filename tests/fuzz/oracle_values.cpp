@@ -10,8 +10,8 @@
 #include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
-#include "tests/support/guarded_program.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/programs/guarded_program.h"
+#include "tests/support/programs/run_with_states.h"
 
 namespace lathe::fuzz {
 

@@ -3,11 +3,11 @@
 #include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/guarded_program.h"
-#include "tests/support/memory_store.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/guarded_program.h"
+#include "tests/support/programs/memory_store.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/programs/run_with_states.h"
 
 namespace lathe::fuzz {
 

@@ -6,7 +6,7 @@
 
 #include "passes/check/expected_values.h"
 #include "tests/fuzz/graph_generator.h"
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 namespace lathe::fuzz {
 

@@ -4,9 +4,9 @@
 #include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
 #include "tests/gpu/gpu_device.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/compiled_runner.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
+#include "tests/support/programs/compiled_runner.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Golden cases and training steps on a real GPU.
 using namespace lathe;

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include "tests/gpu/gpu_device.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/run_with_states.h"
-#include "tests/support/sample_graphs.h"
+#include "tests/support/graphs/sample_graphs.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Every sample of every op, with its gradients, on a real GPU compared with the interpreter.
 using namespace lathe;

@@ -5,7 +5,7 @@
 #include "bench/op_cases.h"
 #include "ir/support/error.h"
 #include "tests/gpu/gpu_device.h"
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Matmuls and attention large enough for every tensor core schedule, on a real GPU compared with the CPU.
 using namespace lathe;

@@ -10,9 +10,9 @@
 #include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/kernel/verify/access_search.h"
 #include "ir/kernel/verify/parameter_use.h"
-#include "tests/support/first_threads.h"
-#include "tests/support/round_trip.h"
-#include "tests/support/tile_blocks.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/kernels/tile_blocks.h"
+#include "tests/support/programs/first_threads.h"
 
 /// Elements that a kernel's statements access, compared with those that the interpreter writes.
 using namespace lathe;

@@ -10,7 +10,7 @@
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/wgmma.h"
 #include "ir/kernel/printer.h"
-#include "tests/support/chained_product.h"
+#include "tests/support/kernels/chained_product.h"
 
 /// Warpgroup matmuls whose left operand is in the threads' registers, and the value that consumers broadcast to the
 /// producers.

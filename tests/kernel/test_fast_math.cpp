@@ -9,7 +9,7 @@
 #include "ir/kernel/intrinsics/fast_math.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 /// Functions that use a machine's own instructions.
 using namespace lathe;

@@ -4,7 +4,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/intrinsics/split_bf16.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

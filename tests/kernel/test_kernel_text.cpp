@@ -6,7 +6,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 /// The text form of kernels: print, parse, print.
 using namespace lathe;

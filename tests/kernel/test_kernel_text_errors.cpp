@@ -9,7 +9,7 @@
 #include "ir/kernel/verify/verifier.h"
 #include "ir/support/error.h"
 #include "ir/support/syntax/lexer.h"
-#include "tests/support/wgmma_product.h"
+#include "tests/support/kernels/wgmma_product.h"
 
 /// Errors of the parser of kernels, and texts that are almost right.
 using namespace lathe;

@@ -10,8 +10,8 @@
 #include "ir/kernel/intrinsics/mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
-#include "tests/support/round_trip.h"
-#include "tests/support/tile_product.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/kernels/tile_product.h"
 
 /// mma and asynchronous copies.
 using namespace lathe;

@@ -7,7 +7,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/kernel/verify/verifier.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

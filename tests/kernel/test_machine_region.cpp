@@ -6,8 +6,8 @@
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/kernel/verify/verifier.h"
-#include "tests/support/first_threads.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/programs/first_threads.h"
 
 /// Machine regions: how walkers handle one that they do not know.
 using namespace lathe;

@@ -10,8 +10,8 @@
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/wgmma.h"
 #include "ir/kernel/printer.h"
-#include "tests/support/round_trip.h"
-#include "tests/support/wgmma_product.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/kernels/wgmma_product.h"
 
 /// StagePipelines and wgmma.
 using namespace lathe;

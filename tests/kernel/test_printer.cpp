@@ -3,7 +3,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/printer.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

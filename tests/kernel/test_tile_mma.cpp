@@ -12,8 +12,8 @@
 #include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
-#include "tests/support/round_trip.h"
-#include "tests/support/tile_blocks.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/kernels/tile_blocks.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

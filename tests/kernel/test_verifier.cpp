@@ -9,8 +9,8 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/split_bf16.h"
 #include "ir/kernel/verify/verifier.h"
-#include "tests/support/round_trip.h"
-#include "tests/support/test_data.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

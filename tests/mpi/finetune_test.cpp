@@ -6,7 +6,7 @@
 
 #include "runtime/files/safetensors.h"
 #include "tests/mpi/runs.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 /// `lathe finetune` on several processes, started as users do.
 namespace lathe::test {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tests/support/process.h"
+#include "tests/support/programs/process.h"
 #include "tests/tools/command.h"
 
 /// Programs run as several processes, like users run them.

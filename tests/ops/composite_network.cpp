@@ -4,7 +4,7 @@
 
 #include "ir/ops/functional/functional_composites.h"
 #include "tests/ops/samples.h"
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

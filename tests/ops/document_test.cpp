@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/ops/primitives/primitives.h"
-#include "tests/support/committed_text.h"
+#include "tests/support/texts/committed_text.h"
 
 namespace lathe::ir {
 

@@ -5,7 +5,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/builder.h"
 #include "tests/ops/error_programs.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 namespace lathe::ir::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ir/tensor/op/op.h"
-#include "tests/support/committed_text.h"
+#include "tests/support/texts/committed_text.h"
 
 namespace lathe::ir {
 

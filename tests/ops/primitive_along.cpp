@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

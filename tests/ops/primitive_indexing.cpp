@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

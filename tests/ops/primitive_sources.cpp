@@ -3,7 +3,7 @@
 
 #include "ir/ops/functional/functional_composites.h"
 #include "ir/support/philox.h"
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

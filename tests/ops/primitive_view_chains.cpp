@@ -4,7 +4,7 @@
 
 #include "ir/ops/rules/view_rules.h"
 #include "ir/tensor/walk.h"
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

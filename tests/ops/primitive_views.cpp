@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/ops/rules/view_rules.h"
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

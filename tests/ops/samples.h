@@ -17,7 +17,7 @@
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"
 #include "tests/ops/own_op.h"
-#include "tests/support/distance.h"
+#include "tests/support/tensors/distance.h"
 
 /// Graphs and tensors for the samples in every op's record.
 namespace lathe::ir::test {

@@ -6,8 +6,8 @@
 
 #include "ir/tensor/graph.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/distance.h"
+#include "tests/support/tensors/compare_tensors.h"
+#include "tests/support/tensors/distance.h"
 
 /// Shared code of the pass tests.
 namespace lathe::ir::test {

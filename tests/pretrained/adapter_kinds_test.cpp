@@ -13,8 +13,8 @@
 #include "tests/pretrained/model_case.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using test::HfCase;

@@ -9,7 +9,7 @@
 #include "frontend/train/step.h"
 #include "runtime/compile.h"
 #include "tests/pretrained/token_case.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 using namespace lathe;
 using test::CaseGraph;

@@ -12,7 +12,7 @@
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/files/tensor_folder.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 /// Every key that transformers knows for a family: used, harmless or refused.
 using namespace lathe;

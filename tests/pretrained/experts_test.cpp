@@ -7,8 +7,8 @@
 #include "frontend/nn/low_rank.h"
 #include "passes/program/program.h"
 #include "runtime/compile.h"
-#include "tests/support/distance.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/tensors/distance.h"
 
 using namespace lathe;
 

@@ -9,7 +9,7 @@
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/files/folder_save.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 /// Directories that are not models: each kind has its own message. Directories that hold two models.
 using namespace lathe;

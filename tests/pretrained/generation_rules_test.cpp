@@ -5,9 +5,9 @@
 
 #include "models/generation/generator.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
-#include "tests/support/word_tokenizer.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/test_data.h"
+#include "tests/support/texts/word_tokenizer.h"
 
 using namespace lathe;
 using test::test_data;

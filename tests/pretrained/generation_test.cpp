@@ -7,8 +7,8 @@
 #include "models/generation/generator.h"
 #include "tests/pretrained/cases.h"
 #include "tests/pretrained/continuations.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using test::Continuations;

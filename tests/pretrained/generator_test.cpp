@@ -7,9 +7,9 @@
 #include "models/generation/cached_lm.h"
 #include "models/generation/generator.h"
 #include "tests/pretrained/cases.h"
-#include "tests/support/error_label.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/error_label.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using test::error_label;

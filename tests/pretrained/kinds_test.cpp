@@ -11,7 +11,7 @@
 #include "runtime/compile.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Directories of all kinds: supported and rejected values in config.json.
 using namespace lathe;

@@ -9,7 +9,7 @@
 #include "frontend/nn/low_rank.h"
 #include "models/pretrained/lora/lora.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using Catch::Matchers::Contains;

@@ -10,7 +10,7 @@
 #include "frontend/train/step.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 using namespace lathe;
 using Catch::Matchers::Contains;

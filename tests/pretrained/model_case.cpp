@@ -9,7 +9,7 @@
 #include "runtime/compile.h"
 #include "tests/pretrained/token_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 namespace lathe::test {
 

@@ -7,7 +7,7 @@
 #include "models/text/dataset/token_batches.h"
 #include "runtime/compile.h"
 #include "tests/pretrained/token_case.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Packing and accumulation must not change the losses and gradients of the texts.
 using namespace lathe;

@@ -13,7 +13,7 @@
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Models with 8-bit weights: the change of logits and loss, and which weights are quantized.
 using namespace lathe;

@@ -8,8 +8,8 @@
 #include "runtime/compile.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/test_data.h"
 
 /// Mixtral's output_router_logits: the loss that spreads tokens evenly over experts.
 using namespace lathe;

@@ -9,8 +9,8 @@
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/model_case.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/word_tokenizer.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/word_tokenizer.h"
 
 using namespace lathe;
 using test::HfCase;

@@ -3,7 +3,7 @@
 #include "models/generation/cached_lm.h"
 #include "tests/pretrained/cases.h"
 #include "tests/pretrained/continuations.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 using namespace lathe;
 using test::Continuations;

@@ -5,9 +5,9 @@
 #include "models/generation/cached_lm.h"
 #include "tests/pretrained/continuations.h"
 #include "tests/pretrained/token_case.h"
-#include "tests/support/error_label.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/error_label.h"
+#include "tests/support/texts/test_data.h"
 
 /// Models whose rotary angles of all tokens depend on the text length: results depend only on the text itself. `fuzz
 /// --texts` checks the same for random models of all families.

@@ -9,8 +9,8 @@
 #include "runtime/files/tensor_folder.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/test_data.h"
 
 /// Output layers and tables in files whose configuration declares them tied.
 using namespace lathe;

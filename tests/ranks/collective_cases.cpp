@@ -4,7 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "tests/ranks/support.h"
-#include "tests/support/once_store.h"
+#include "tests/support/programs/once_store.h"
 
 namespace lathe::test {
 

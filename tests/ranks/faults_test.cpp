@@ -5,7 +5,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/ranks/support.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 namespace lathe::test {
 

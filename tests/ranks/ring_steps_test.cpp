@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/ranks/support.h"
-#include "tests/support/once_store.h"
+#include "tests/support/programs/once_store.h"
 
 /// Compiled training steps with ring attention, in threads of this process.
 namespace lathe::test {

@@ -4,8 +4,8 @@
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/ranks/support.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/once_store.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/once_store.h"
 
 /// Bytes that compiled steps send, compared with the prediction of the pass.
 namespace lathe::test {

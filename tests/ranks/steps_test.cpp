@@ -3,8 +3,8 @@
 #include <iterator>
 
 #include "tests/ranks/support.h"
-#include "tests/support/divisible_steps.h"
-#include "tests/support/once_store.h"
+#include "tests/support/graphs/divisible_steps.h"
+#include "tests/support/programs/once_store.h"
 
 /// Compiled training steps on several ranks, in threads of this process.
 namespace lathe::test {

@@ -6,10 +6,10 @@
 #include "passes/program/program.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "runtime/ranks/whole_tensors.h"
-#include "tests/support/distance.h"
-#include "tests/support/divisible_steps.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/once_store.h"
+#include "tests/support/graphs/divisible_steps.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/once_store.h"
+#include "tests/support/tensors/distance.h"
 
 namespace lathe::test {
 

@@ -6,9 +6,9 @@
 #include "runtime/train/trainer.h"
 #include "tests/ranks/support.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/divisible_steps.h"
-#include "tests/support/error_label.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/graphs/divisible_steps.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/error_label.h"
 
 /// The loop of a training run on several ranks, in threads of this process.
 namespace lathe::test {

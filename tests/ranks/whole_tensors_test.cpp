@@ -4,7 +4,7 @@
 
 #include "ir/support/error.h"
 #include "runtime/ranks/thread_communicator.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 /// Unsharded tensors, assembled from the shards of ranks.
 namespace lathe::test {

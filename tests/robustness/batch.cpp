@@ -11,7 +11,7 @@
 
 #include "ir/support/error.h"
 #include "tests/robustness/work_folder.h"
-#include "tests/support/isolated.h"
+#include "tests/support/programs/isolated.h"
 
 namespace lathe::robustness {
 

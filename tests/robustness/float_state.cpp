@@ -4,8 +4,8 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
 #include "tests/robustness/attack.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/isolated.h"
+#include "tests/support/programs/isolated.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 namespace lathe::robustness {
 

@@ -8,7 +8,7 @@
 
 #include "frontend/models/loss_graph.h"
 #include "ir/tensor/text/printer.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
 
 namespace lathe::robustness {
 

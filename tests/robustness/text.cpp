@@ -18,7 +18,7 @@
 #include "tests/robustness/batch.h"
 #include "tests/robustness/known_programs.h"
 #include "tests/robustness/mutate.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 namespace lathe::robustness {
 

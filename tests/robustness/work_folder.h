@@ -7,8 +7,8 @@
 #include "runtime/files/checkpoint.h"
 #include "tests/robustness/attack.h"
 #include "tests/robustness/folder.h"
-#include "tests/support/process.h"
-#include "tests/support/small_program.h"
+#include "tests/support/programs/process.h"
+#include "tests/support/programs/small_program.h"
 
 namespace lathe::robustness {
 

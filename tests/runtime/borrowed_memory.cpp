@@ -5,7 +5,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
 #include "tests/runtime/count_allocations.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 using test::error_label;

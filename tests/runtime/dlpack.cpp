@@ -6,7 +6,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 #if __has_include(<dlpack/dlpack.h>)
 #include <dlpack/dlpack.h>

@@ -10,7 +10,7 @@
 #include "runtime/files/safetensors_header.h"
 #include "runtime/files/sha256.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -12,7 +12,7 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
 #include "runtime/threads/thread_pool.h"
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// The caller's floating-point environment does not change results, and is preserved.
 using namespace lathe;

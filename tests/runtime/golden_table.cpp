@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "tests/support/compiled_runner.h"
-#include "tests/support/golden.h"
-#include "tests/support/test_data.h"
+#include "tests/support/goldens/golden.h"
+#include "tests/support/programs/compiled_runner.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 

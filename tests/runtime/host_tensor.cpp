@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 using test::error_label;

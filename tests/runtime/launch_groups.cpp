@@ -7,7 +7,7 @@
 #include "frontend/dsl.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 using namespace lathe;
 

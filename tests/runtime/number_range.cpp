@@ -13,10 +13,10 @@
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
 #include "runtime/cpu/cpu_backend.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
 
 /// Numbers at the limits of f32, alone and mixed in one operand, on every matmul path, compared with f64.
 using namespace lathe;

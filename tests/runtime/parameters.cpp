@@ -12,7 +12,7 @@
 #include "runtime/parameters/lend.h"
 #include "runtime/train/trained_tensors.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 using test::error_label;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 

@@ -11,7 +11,7 @@
 #include "ir/tensor/op/op.h"
 #include "runtime/compile.h"
 #include "tests/runtime/count_allocations.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 /// Allocations in runs of different lengths; results equal those of a fresh executable.
 using namespace lathe;

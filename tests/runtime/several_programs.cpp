@@ -5,8 +5,8 @@
 #include "frontend/nn/linear.h"
 #include "frontend/train/step.h"
 #include "runtime/compile.h"
-#include "tests/support/error_label.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/error_label.h"
 
 /// Several programs on one store compute the same as on separate stores: two training steps, a step and an
 /// evaluation. (Two generators: tests/pretrained/generator_test.cpp.)

@@ -11,8 +11,8 @@
 
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
-#include "tests/support/memory_store.h"
-#include "tests/support/no_threads.h"
+#include "tests/support/kernels/no_threads.h"
+#include "tests/support/programs/memory_store.h"
 
 using namespace lathe;
 using namespace lathe::test;

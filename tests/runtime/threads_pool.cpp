@@ -12,7 +12,7 @@
 
 #include "runtime/threads/thread_pool.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/no_threads.h"
+#include "tests/support/kernels/no_threads.h"
 
 using namespace lathe;
 using namespace lathe::test;

@@ -7,8 +7,8 @@
 #include "runtime/tune/tune.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/runtime/files_scratch.h"
-#include "tests/support/lower.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/memory_store.h"
 
 /// Tile selection by measurement, with a timer controlled by the test.
 using namespace lathe;

@@ -4,7 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "tests/shard/support.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 /// Graphs that cannot be sharded are errors at once, with both lines, the sizes and a hint.
 namespace lathe::shard::test {

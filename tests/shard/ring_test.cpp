@@ -13,7 +13,7 @@
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/known_sizes.h"
 #include "tests/shard/support.h"
-#include "tests/support/distance.h"
+#include "tests/support/tensors/distance.h"
 
 /// Ring attention: sequences sharded over processes, whose keys and values are sent around a ring.
 namespace lathe::shard::test {

@@ -4,8 +4,8 @@
 #include "ir/tensor/verifier.h"
 #include "tests/attention/variant.h"
 #include "tests/shard/support.h"
-#include "tests/support/distance.h"
-#include "tests/support/error_label.h"
+#include "tests/support/tensors/distance.h"
+#include "tests/support/texts/error_label.h"
 
 /// Variants of attention with their gradients in ring attention, compared with one process.
 namespace lathe::shard::test {

@@ -6,7 +6,7 @@
 #include "passes/machines/cpu_machine.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "tests/shard/support.h"
-#include "tests/support/distance.h"
+#include "tests/support/tensors/distance.h"
 
 /// The order in which a process runs its nodes, on which predicted times are based.
 namespace lathe::shard::test {

@@ -7,7 +7,7 @@
 #include "passes/shard/predict/product_flops.h"
 #include "passes/transforms/expand.h"
 #include "tests/shard/support.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 /// Predicted steps on increasing numbers of processes.
 namespace lathe::shard::test {

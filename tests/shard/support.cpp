@@ -9,8 +9,8 @@
 #include "ir/tensor/verifier.h"
 #include "passes/compile/compilation.h"
 #include "passes/machines/cpu_machine.h"
-#include "tests/support/distance.h"
-#include "tests/support/error_label.h"
+#include "tests/support/tensors/distance.h"
+#include "tests/support/texts/error_label.h"
 
 namespace lathe::shard::test {
 

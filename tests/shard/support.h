@@ -7,7 +7,7 @@
 #include "passes/program/program.h"
 #include "passes/shard/predict/step_rates.h"
 #include "passes/shard/simulate.h"
-#include "tests/support/divisible_steps.h"
+#include "tests/support/graphs/divisible_steps.h"
 
 /// Shared code of the sharding tests.
 namespace lathe::shard::test {

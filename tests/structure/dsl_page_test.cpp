@@ -9,7 +9,7 @@
 
 #include "tests/structure/declarations.h"
 #include "tests/structure/sources.h"
-#include "tests/support/committed_text.h"
+#include "tests/support/texts/committed_text.h"
 
 using namespace lathe::test;
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 /// Likely misuses of the headers that must not compile, with part of the expected error. All are compiled at once;
 /// "#line" gives each one a file name, by which its errors are found. A template reports an error only once, so each

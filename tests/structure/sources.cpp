@@ -1,5 +1,5 @@
 #include "tests/structure/sources.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 #include <algorithm>
 #include <filesystem>

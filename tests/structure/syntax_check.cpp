@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 namespace lathe::test {
 

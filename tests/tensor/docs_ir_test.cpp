@@ -5,7 +5,7 @@
 #include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tensor/support.h"
 
 using namespace lathe;

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "models/text/dataset/chat_spans.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/text/random_templates.h"
 #include "tests/text/template_reference.h"
 

@@ -5,7 +5,7 @@
 #include "models/text/dataset/chat_spans.h"
 #include "models/text/dataset/read_examples.h"
 #include "models/text/dataset/token_batches.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/text/template_reference.h"
 
 using namespace lathe;

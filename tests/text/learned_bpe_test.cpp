@@ -3,8 +3,8 @@
 
 #include "models/text/tokenizer/learn/byte_level_bpe.h"
 #include "runtime/files/file_io.h"
-#include "tests/support/error_label.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/error_label.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using nlohmann::json;

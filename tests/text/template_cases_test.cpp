@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/text/chat/chat_template.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/text/template_reference.h"
 
 using namespace lathe;

@@ -3,7 +3,7 @@
 
 #include "models/text/chat/chat_template.h"
 #include "models/text/template/values/object.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/text/template_reference.h"
 
 using namespace lathe;

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "models/text/template/values/text_forms.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 namespace lathe::test {
 

@@ -3,7 +3,7 @@
 
 #include "models/text/tokenizer/tokenizer.h"
 #include "runtime/files/file_io.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using nlohmann::json;

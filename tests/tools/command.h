@@ -10,8 +10,8 @@
 #include <iterator>
 #include <string>
 
-#include "tests/support/kernel_folder.h"
-#include "tests/support/small_program.h"
+#include "tests/support/kernels/kernel_folder.h"
+#include "tests/support/programs/small_program.h"
 
 /// Runs the lathe command like a user.
 namespace lathe::test {

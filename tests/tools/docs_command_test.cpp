@@ -3,7 +3,7 @@
 #include <regex>
 #include <set>
 
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "runtime/files/safetensors.h"
-#include "tests/support/test_data.h"
-#include "tests/support/word_tokenizer.h"
+#include "tests/support/texts/test_data.h"
+#include "tests/support/texts/word_tokenizer.h"
 #include "tests/tools/command.h"
 
 using namespace lathe;

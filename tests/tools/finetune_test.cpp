@@ -5,7 +5,7 @@
 
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/safetensors.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
 using namespace lathe;

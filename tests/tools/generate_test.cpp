@@ -1,7 +1,7 @@
 #include <filesystem>
 
-#include "tests/support/test_data.h"
-#include "tests/support/word_tokenizer.h"
+#include "tests/support/texts/test_data.h"
+#include "tests/support/texts/word_tokenizer.h"
 #include "tests/tools/command.h"
 
 using Catch::Matchers::Contains;

@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
-#include "tests/support/process.h"
-#include "tests/support/test_data.h"
+#include "tests/support/programs/process.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
 /// Paths that cannot be accessed: names that are too long, links to themselves, folders of other users.

@@ -1,6 +1,6 @@
 #include <cstdlib>
 
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
 /// The page of `lathe dump --html`: runs its JavaScript in node, if that is installed.

@@ -4,8 +4,8 @@
 
 #include "runtime/files/sha256.h"
 #include "runtime/files/tensor_folder.h"
-#include "tests/support/process.h"
-#include "tests/support/test_data.h"
+#include "tests/support/programs/process.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
 /// Commands that overwrite directories of other models.

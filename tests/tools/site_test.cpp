@@ -5,7 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
 /// The website built by docs/site/build.sh.

@@ -1,6 +1,6 @@
 #include <sys/stat.h>
 
-#include "tests/support/process.h"
+#include "tests/support/programs/process.h"
 #include "tests/tools/command.h"
 
 using namespace lathe;

@@ -4,7 +4,7 @@
 
 #include "runtime/files/checkpoint.h"
 #include "runtime/files/file_lock.h"
-#include "tests/support/process.h"
+#include "tests/support/programs/process.h"
 #include "tests/tools/command.h"
 
 using namespace lathe;

@@ -1,7 +1,7 @@
 #include "models/finetune/fine_tuning.h"
 #include "models/finetune/new_model/text_training.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/test_data.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
 using namespace lathe;

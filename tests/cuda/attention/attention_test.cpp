@@ -13,9 +13,9 @@
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Fused attention on GPUs: in the kernel interpreter, as CUDA text on the host, and compiled by NVRTC.
 using namespace lathe;

@@ -10,7 +10,7 @@
 #include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/cuda/attention/forward_attention.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
 
 /// explain_fusion for attention on a GPU.
 using namespace lathe;

@@ -10,7 +10,7 @@
 #include "ir/kernel/intrinsics/fast_math.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 using namespace lathe;
 

@@ -3,7 +3,7 @@
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/racing_cuda.h"
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Runs the CUDA text of warpgroup attention under ThreadSanitizer, with an OS thread per thread of a block.
 using namespace lathe;

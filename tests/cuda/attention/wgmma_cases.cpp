@@ -8,8 +8,8 @@
 #include "codegen/cuda/mapping.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 namespace lathe::test {
 

@@ -11,7 +11,7 @@
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Attention backward by the warpgroups of sm_90a: the matmuls with known row reductions (dQ, dK, dV).
 using namespace lathe;

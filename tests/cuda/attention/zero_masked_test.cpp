@@ -7,9 +7,9 @@
 #include "frontend/ops/ops.h"
 #include "tests/cuda/attention/wgmma_cases.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Attention on GPUs with zero_masked: queries that see no key yield zeros.
 using namespace lathe;

@@ -9,7 +9,7 @@
 #include "ir/support/error.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/host/kernels.h"
-#include "tests/support/first_threads.h"
+#include "tests/support/programs/first_threads.h"
 
 using namespace lathe;
 using namespace lathe::kernel;

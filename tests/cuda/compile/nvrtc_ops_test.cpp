@@ -8,8 +8,8 @@
 #include "passes/pipeline/pipeline.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
-#include "tests/support/lower.h"
-#include "tests/support/sample_graphs.h"
+#include "tests/support/graphs/sample_graphs.h"
+#include "tests/support/programs/lower.h"
 
 /// Lowered kernels compiled by NVRTC.
 namespace lathe::ir::test {

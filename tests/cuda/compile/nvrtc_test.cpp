@@ -8,7 +8,7 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/kernels.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/programs/memory_store.h"
 
 using namespace lathe;
 using cuda::Arch;

@@ -10,7 +10,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/verify/structure_rules.h"
-#include "tests/support/first_threads.h"
+#include "tests/support/programs/first_threads.h"
 
 /// Ranges of a kernel's integers, and which of them are computed in 32 bits.
 using namespace lathe;

@@ -7,8 +7,8 @@
 #include "runtime/backend.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Executables for Target::cuda() on a mock GPU: their calls of the driver.
 using namespace lathe;

@@ -8,9 +8,9 @@
 #include "frontend/train/training.h"
 #include "ir/kernel/intrinsics/mma.h"
 #include "tests/cuda/device/mock_gpu.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/run_with_states.h"
-#include "tests/support/sample_graphs.h"
+#include "tests/support/graphs/sample_graphs.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Whole programs as GPU executables: ops and training steps. gpu_ops_test.cpp runs the ops' other samples, dtypes
 /// and sizes with the same schedules.

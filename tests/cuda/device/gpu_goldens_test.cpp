@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "tests/cuda/device/mock_gpu.h"
-#include "tests/support/compiled_runner.h"
-#include "tests/support/test_data.h"
+#include "tests/support/programs/compiled_runner.h"
+#include "tests/support/texts/test_data.h"
 
 /// Every golden attention on a mock GPU, fused: outputs, intermediates and gradients equal those in the files. The
 /// attentions of the GPT-2 and Llama goldens are covered by the training steps of cuda_programs_test.cpp and by

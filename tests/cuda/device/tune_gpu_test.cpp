@@ -4,8 +4,8 @@
 #include "ir/tensor/text/parser.h"
 #include "passes/program/program.h"
 #include "tests/cuda/device/mock_gpu.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/programs/memory_store.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Tile selection on a mock GPU, with a timer controlled by the test, and with the mock's events.
 using namespace lathe;

@@ -11,8 +11,8 @@
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/host/racing_cuda.h"
-#include "tests/support/chained_product.h"
-#include "tests/support/random_product.h"
+#include "tests/support/kernels/chained_product.h"
+#include "tests/support/kernels/random_product.h"
 
 /// The CUDA text of matmuls whose left operand is in registers, and of the value that a pipeline's consumers
 /// broadcast to its producers.

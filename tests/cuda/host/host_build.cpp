@@ -1,5 +1,5 @@
 #include "tests/cuda/host/host_build.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 #include <cstdlib>
 

@@ -5,10 +5,10 @@
 
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/sample_graphs.h"
+#include "tests/support/graphs/sample_graphs.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// The CUDA text of every op and its gradients, built on the host, compared with both interpreters.
 namespace lathe::ir::test {

@@ -14,7 +14,7 @@
 #include "ir/kernel/intrinsics/fast_math.h"
 #include "ir/kernel/intrinsics/split_bf16.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/function_accuracy.h"
+#include "tests/support/kernels/function_accuracy.h"
 
 /// The arithmetic of lathe.cuh, compiled by the host's compiler.
 using namespace lathe;

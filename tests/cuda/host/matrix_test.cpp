@@ -9,8 +9,8 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/random_product.h"
-#include "tests/support/tile_product.h"
+#include "tests/support/kernels/random_product.h"
+#include "tests/support/kernels/tile_product.h"
 
 /// The CUDA text of mma and asynchronous copies: on the host with the hardware's lane layouts, and compiled by NVRTC.
 using namespace lathe;

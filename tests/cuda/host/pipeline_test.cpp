@@ -11,8 +11,8 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/random_product.h"
-#include "tests/support/wgmma_product.h"
+#include "tests/support/kernels/random_product.h"
+#include "tests/support/kernels/wgmma_product.h"
 
 /// The CUDA text of pipelines and wgmma: on the host, where a warpgroup reads its operands through descriptors as on
 /// sm_90a, and compiled by NVRTC.

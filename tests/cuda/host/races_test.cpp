@@ -8,12 +8,12 @@
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/host/kernels.h"
 #include "tests/cuda/host/racing_cuda.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/random_product.h"
-#include "tests/support/tile_product.h"
-#include "tests/support/wgmma_product.h"
+#include "tests/support/kernels/random_product.h"
+#include "tests/support/kernels/tile_product.h"
+#include "tests/support/kernels/wgmma_product.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Runs the CUDA text of every schedule under ThreadSanitizer, with an OS thread per thread of a block. It must have
 /// no races, and races inserted by hand must be found.

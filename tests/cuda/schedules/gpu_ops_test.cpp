@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/cuda/mapping.h"
-#include "tests/support/check_results.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/sample_graphs.h"
+#include "tests/support/graphs/sample_graphs.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/check_results.h"
 
 /// The values and gradients of every sample of every op, with the GPU schedules. The kernel interpreter runs blocks
 /// and threads from barrier to barrier, checks every access and finds races.

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/long_sums.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/long_sums.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
 
 /// Sums of many terms are accurate in every GPU schedule.
 using namespace lathe;

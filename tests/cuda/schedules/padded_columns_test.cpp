@@ -6,9 +6,9 @@
 #include "codegen/cuda/emitter.h"
 #include "ir/tensor/text/parser.h"
 #include "tests/cuda/host/host_cuda.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Logits for an odd number of words, whose matmul has padded columns: the logits and their gradient are read and
 /// written 16 bytes at a time.

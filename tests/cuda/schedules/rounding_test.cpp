@@ -8,8 +8,8 @@
 #include "frontend/ops/ops.h"
 #include "ir/kernel/intrinsics/fast_math.h"
 #include "tests/cuda/attention/attention_cases.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
 
 /// Kernels with 16-bit results use approximate functions; others do not.
 using namespace lathe;

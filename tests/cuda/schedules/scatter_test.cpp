@@ -6,9 +6,9 @@
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/cuda/host/racing_cuda.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// scatter_add with positions that are sorted in chunks: the sums equal the interpreter's bit for bit.
 using namespace lathe;

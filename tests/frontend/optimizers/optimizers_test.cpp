@@ -5,7 +5,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "runtime/files/safetensors.h"
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 /// Optimizers and schedules against their reference implementations (make_cases.py), and optimizers of a user.
 using namespace lathe;

@@ -3,7 +3,7 @@
 
 #include "ir/support/tensors/complex_elements.h"
 #include "passes/autodiff/autodiff.h"
-#include "tests/support/interpreted.h"
+#include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
 using namespace lathe::ir;

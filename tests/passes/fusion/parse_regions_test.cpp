@@ -10,7 +10,7 @@
 #include "passes/machines/cpu_machine.h"
 #include "passes/machines/gpu_machine.h"
 #include "passes/program/text/print_program.h"
-#include "tests/support/plan_difference.h"
+#include "tests/support/programs/plan_difference.h"
 
 using namespace lathe;
 using Catch::Matchers::Contains;

@@ -6,8 +6,8 @@
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// Which row kernels prefetch a later row, and which matmuls prefetch their operands.
 using namespace lathe;

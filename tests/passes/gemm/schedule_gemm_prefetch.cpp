@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/passes/gemm/schedule_gemm_case.h"
-#include "tests/support/cpu_infos.h"
+#include "tests/support/kernels/cpu_infos.h"
 
 /// GEMV and small-M matmuls whose right operand is in a slow last-level cache.
 namespace lathe::testing {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/passes/gemm/schedule_gemm_case.h"
-#include "tests/support/cpu_infos.h"
+#include "tests/support/kernels/cpu_infos.h"
 
 namespace lathe::testing {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "ir/kernel/printer.h"
 #include "tests/passes/gemm/schedule_gemm_case.h"
-#include "tests/support/cpu_infos.h"
+#include "tests/support/kernels/cpu_infos.h"
 
 namespace lathe::testing {
 namespace {

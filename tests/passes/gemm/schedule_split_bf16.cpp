@@ -6,8 +6,8 @@
 
 #include "ir/tensor/text/parser.h"
 #include "tests/passes/gemm/schedule_gemm_case.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// Matmuls of f32 by tile_mma on split bf16.
 namespace lathe::testing {

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "tests/passes/support.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/program_interpreter.h"
 
 using namespace lathe;
 

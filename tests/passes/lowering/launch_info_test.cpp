@@ -3,8 +3,8 @@
 
 #include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// What a launch does, and for which ops, as recorded by schedules and the lowering.
 using namespace lathe;

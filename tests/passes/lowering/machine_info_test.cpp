@@ -6,7 +6,7 @@
 #include "passes/cpu/gemm/gemm.h"
 #include "passes/machines/cpu_machine.h"
 #include "passes/machines/gpu_machine.h"
-#include "tests/support/cpu_infos.h"
+#include "tests/support/kernels/cpu_infos.h"
 
 using namespace lathe;
 

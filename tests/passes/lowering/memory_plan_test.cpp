@@ -8,7 +8,7 @@
 #include "ir/tensor/text/parser.h"
 #include "passes/memory/block_placement.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 /// Placement of temporaries, and how much of the arena it wastes.
 using namespace lathe;

@@ -6,7 +6,7 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 /// Plans for a sequence of sizes, for one program after another.
 using namespace lathe;

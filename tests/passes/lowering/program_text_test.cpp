@@ -10,7 +10,7 @@
 #include "passes/program/signature.h"
 #include "passes/program/text/parse_program.h"
 #include "passes/program/text/print_program.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/program_interpreter.h"
 
 using namespace lathe;
 using Catch::Matchers::Contains;

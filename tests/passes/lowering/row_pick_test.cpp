@@ -5,7 +5,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 /// Reductions over a row that are recognized as selecting one of its elements.
 using namespace lathe;

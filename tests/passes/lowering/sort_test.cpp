@@ -5,7 +5,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 /// The kernels of argsort and top_k.
 using namespace lathe;

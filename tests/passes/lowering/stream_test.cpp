@@ -3,7 +3,7 @@
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 /// Values that are written with non-temporal stores.
 using namespace lathe;

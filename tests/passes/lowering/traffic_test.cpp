@@ -2,8 +2,8 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// The minimum bytes that each launch reports.
 using namespace lathe;

@@ -5,8 +5,8 @@
 #include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/pipeline/pipeline.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// The kernels for values that are read transposed.
 using namespace lathe;

@@ -13,9 +13,9 @@
 #include "passes/lowering/verify/verify_placement.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/passes/support.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// Hand-written programs with one error each.
 using namespace lathe;

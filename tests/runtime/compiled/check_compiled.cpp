@@ -5,10 +5,10 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/guarded_program.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/guarded_program.h"
+#include "tests/support/programs/program_interpreter.h"
 
 namespace lathe::test {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/support/check_results.h"
-#include "tests/support/run_with_states.h"
+#include "tests/support/programs/run_with_states.h"
+#include "tests/support/tensors/check_results.h"
 
 /// Compares compiled graphs, and their kernels in the kernel interpreter, with the reference interpreter.
 namespace lathe::test {

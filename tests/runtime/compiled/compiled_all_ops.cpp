@@ -1,10 +1,10 @@
 #include <catch2/catch.hpp>
 
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/program_interpreter.h"
-#include "tests/support/sample_graphs.h"
+#include "tests/support/graphs/sample_graphs.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/program_interpreter.h"
 
 /// Every sample of every op, its value and its gradients, compiled and compared with the interpreter.
 namespace lathe::ir::test {

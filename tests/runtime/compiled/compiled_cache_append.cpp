@@ -4,7 +4,7 @@
 
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 /// where(iota == row, new, state), stored to that state, writes only the row.
 using namespace lathe;

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "tests/support/guarded_runner.h"
-#include "tests/support/test_data.h"
+#include "tests/support/programs/guarded_runner.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 

@@ -5,10 +5,10 @@
 
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/lower.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/lower.h"
+#include "tests/support/programs/program_interpreter.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Values written in place of others: a kernel must read its operands before they are overwritten.
 using namespace lathe;

@@ -2,8 +2,8 @@
 
 #include "frontend/dsl.h"
 #include "runtime/compile.h"
-#include "tests/support/interpreted.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/graphs/interpreted.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Out-of-range indices in compiled code: an error at the op's line, as in the interpreter.
 using namespace lathe;

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "runtime/compile.h"
-#include "tests/support/compare_tensors.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/long_sums.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/kernels/long_sums.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Sums of many terms are accurate in every reduction schedule.
 using namespace lathe;

@@ -4,8 +4,8 @@
 #include "frontend/train/training.h"
 #include "passes/memory/memory_plan.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Rematerialization: less memory, the same bits.
 using namespace lathe;

@@ -6,8 +6,8 @@
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/guarded_runner.h"
-#include "tests/support/test_data.h"
+#include "tests/support/programs/guarded_runner.h"
+#include "tests/support/texts/test_data.h"
 
 /// Mixed precision in compiled code, compared with the goldens, which are f64, and with the interpreter.
 using namespace lathe;

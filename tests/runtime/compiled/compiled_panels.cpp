@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/program_interpreter.h"
 
 /// Matmuls by split bf16 that process k in panels, compared with the interpreter. On a CPU without AMX, only the
 /// kernel interpreter runs panels.

@@ -8,8 +8,8 @@
 #include "ir/kernel/printer.h"
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// Matmuls with quantized weights, which read the quantized values and their scales directly.
 using namespace lathe;

@@ -12,8 +12,8 @@
 #include "passes/transforms/known_sizes.h"
 #include "passes/transforms/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Compiled matmuls that process their rows in chunks.
 using namespace lathe;

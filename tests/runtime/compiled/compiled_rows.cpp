@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Rows, sums over rows and scattered sums, compared with the interpreter at sizes that cross the ends of vectors and
 /// chunks.

@@ -4,7 +4,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/autodiff.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/program_interpreter.h"
 
 /// Gradients of many slices of one value, compiled.
 using namespace lathe;

@@ -3,8 +3,8 @@
 #include "frontend/initial_values.h"
 #include "frontend/train/training.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/kernel_store.h"
-#include "tests/support/small_models.h"
+#include "tests/support/graphs/small_models.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Compiled training steps: the same bits for any number of threads and in every run, the same values on every target
 /// and in the interpreter, one compilation for all batch and sequence sizes.

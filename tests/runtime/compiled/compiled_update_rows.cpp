@@ -4,7 +4,7 @@
 
 #include "passes/pipeline/pipeline.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 /// update_rows writes rows of a state in place, and rows of other values to a copy.
 using namespace lathe;

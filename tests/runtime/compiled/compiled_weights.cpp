@@ -9,8 +9,8 @@
 #include "passes/pipeline/pipeline.h"
 #include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/support/cpu_infos.h"
-#include "tests/support/lower.h"
+#include "tests/support/kernels/cpu_infos.h"
+#include "tests/support/programs/lower.h"
 
 /// Softmax weights that are computed without a division per element are rounded like quotients.
 using namespace lathe;

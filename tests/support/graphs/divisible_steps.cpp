@@ -1,4 +1,4 @@
-#include "tests/support/divisible_steps.h"
+#include "tests/support/graphs/divisible_steps.h"
 
 #include <random>
 

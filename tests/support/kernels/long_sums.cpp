@@ -1,4 +1,4 @@
-#include "tests/support/long_sums.h"
+#include "tests/support/kernels/long_sums.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/program_interpreter.h"
 
 #include <cstring>
 
@@ -7,7 +7,7 @@
 #include "ir/tensor/binding.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/program/signature.h"
-#include "tests/support/lower.h"
+#include "tests/support/programs/lower.h"
 
 namespace lathe::test {
 

@@ -7,7 +7,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 namespace lathe::test {
 

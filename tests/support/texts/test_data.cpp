@@ -1,4 +1,4 @@
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 namespace lathe::test {
 

@@ -1,4 +1,4 @@
-#include "tests/support/golden.h"
+#include "tests/support/goldens/golden.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "tests/support/compare_tensors.h"
-#include "tests/support/compiled_runner.h"
-#include "tests/support/guarded_program.h"
+#include "tests/support/programs/compiled_runner.h"
+#include "tests/support/programs/guarded_program.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Runs golden cases as code compiled for a CPU, and again with every buffer between inaccessible pages.
 namespace lathe::golden {

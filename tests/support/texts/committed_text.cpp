@@ -1,11 +1,11 @@
-#include "tests/support/committed_text.h"
+#include "tests/support/texts/committed_text.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
-#include "tests/support/test_data.h"
+#include "tests/support/texts/test_data.h"
 
 namespace lathe::test {
 

@@ -1,4 +1,4 @@
-#include "tests/support/plan_difference.h"
+#include "tests/support/programs/plan_difference.h"
 
 #include <algorithm>
 

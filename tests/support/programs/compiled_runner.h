@@ -4,8 +4,8 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "runtime/compile.h"
-#include "tests/support/golden.h"
-#include "tests/support/kernel_store.h"
+#include "tests/support/goldens/golden.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Runs golden cases as compiled code.
 namespace lathe::golden {

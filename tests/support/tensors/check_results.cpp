@@ -1,4 +1,4 @@
-#include "tests/support/check_results.h"
+#include "tests/support/tensors/check_results.h"
 
 #include <catch2/catch.hpp>
 

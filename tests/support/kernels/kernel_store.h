@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "runtime/cache/disk_cache.h"
-#include "tests/support/kernel_folder.h"
-#include "tests/support/memory_store.h"
+#include "tests/support/kernels/kernel_folder.h"
+#include "tests/support/programs/memory_store.h"
 
 namespace lathe::test {
 

@@ -1,4 +1,4 @@
-#include "tests/support/isolated.h"
+#include "tests/support/programs/isolated.h"
 
 #include <fmt/core.h>
 #include <sys/resource.h>

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/files/safetensors.h"
-#include "tests/support/golden.h"
+#include "tests/support/goldens/golden.h"
 
 namespace lathe::golden {
 

@@ -1,4 +1,4 @@
-#include "tests/support/guarded_memory.h"
+#include "tests/support/programs/guarded_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/swizzled_tiles.h"
 #include "ir/kernel/intrinsics/wgmma.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 /// A matmul by warpgroup operations only: sums[64 * tiles, 128] = left * right^T, with 128 producer threads and 128
 /// consumer threads.

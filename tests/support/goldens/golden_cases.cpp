@@ -7,7 +7,7 @@
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
 #include "frontend/ops/ops.h"
-#include "tests/support/golden.h"
+#include "tests/support/goldens/golden.h"
 
 /// The graph of each golden case. Sizes are from the case's config, so that goldens of other sizes run as well.
 namespace lathe::golden {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 /// Assertions about results.
 namespace lathe::test {

@@ -8,7 +8,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/tensors/complex_elements.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "tests/support/error_label.h"
+#include "tests/support/texts/error_label.h"
 
 namespace lathe::test {
 

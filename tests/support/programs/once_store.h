@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "tests/support/kernel_store.h"
+#include "tests/support/kernels/kernel_store.h"
 
 namespace lathe::test {
 

@@ -7,8 +7,8 @@
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "runtime/compile.h"
-#include "tests/support/guarded_memory.h"
-#include "tests/support/program_interpreter.h"
+#include "tests/support/programs/guarded_memory.h"
+#include "tests/support/programs/program_interpreter.h"
 
 namespace lathe::test {
 

@@ -3,7 +3,7 @@
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/async_copy.h"
 #include "ir/kernel/intrinsics/mma.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 /// A matmul by tensor core operations only: sums[left_rows, right_rows] = left * right^T, by one warp.
 namespace lathe::test {

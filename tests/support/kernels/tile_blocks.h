@@ -2,7 +2,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/tile_mma.h"
-#include "tests/support/round_trip.h"
+#include "tests/support/graphs/round_trip.h"
 
 namespace lathe::test {
 

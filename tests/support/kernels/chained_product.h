@@ -5,8 +5,8 @@
 #include "ir/kernel/intrinsics/exchange.h"
 #include "ir/kernel/intrinsics/stage_pipeline.h"
 #include "ir/kernel/intrinsics/wgmma.h"
-#include "tests/support/round_trip.h"
-#include "tests/support/wgmma_product.h"
+#include "tests/support/graphs/round_trip.h"
+#include "tests/support/kernels/wgmma_product.h"
 
 /// Two matmuls by the operations of a warpgroup, as in attention: sums[64, 144] = n * narrow(left * right^T / 8) *
 /// values. n is the number of passes over all columns, which only the consumers know: 2 if the first element of

@@ -1,4 +1,4 @@
-#include "tests/support/compare_tensors.h"
+#include "tests/support/tensors/compare_tensors.h"
 
 #include <fmt/core.h>
 
