@@ -90,8 +90,10 @@ class Executable {
   Tensors run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims = {});
 
   const CompileSummary& summary() const;
+  /// Returns the lowered program, for the command and tests: the header of its type, passes/program/program.h, is not
+  /// installed. CompileSummary and `lathe dump` describe programs to users.
   const Program& program() const;
-  /// Returns the memory plan for these dims.
+  /// Returns the memory plan for these dims. Same restriction: passes/memory/memory_plan.h.
   MemoryPlan memory_plan(const DimBindings& dims) const;
   /// For a sharded graph: the position of this process's arguments in those of the whole graph, by name.
   const std::map<std::string, shard::Placement>& placements() const;
