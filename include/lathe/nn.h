@@ -9,3 +9,4 @@
 #include "frontend/nn/norm.h"
 #include "frontend/nn/positions.h"
 #include "frontend/nn/self_attention.h"
+#include "frontend/nn/substitution.h"

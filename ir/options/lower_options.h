@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ir/hardware/network_info.h"
+#include "ir/options/row_chunks.h"
 #include "ir/support/dim.h"
-#include "passes/chunks/row_chunks.h"
 
 namespace lathe {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "passes/chunks/row_chunks.h"
+#include "ir/options/row_chunks.h"
 #include "passes/chunks/row_region.h"
 
 namespace lathe {

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "ir/options/row_chunks.h"
 #include "ir/tensor/graph.h"
-#include "passes/chunks/row_chunks.h"
 
 namespace lathe {
 

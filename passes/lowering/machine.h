@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "passes/chunks/row_chunks.h"
+#include "ir/options/row_chunks.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/lowering/kernel_context.h"

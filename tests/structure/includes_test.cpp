@@ -41,7 +41,7 @@ const std::vector<Layer>& layers() {
       {"passes/remat/", {"passes/remat/", "passes/fusion/", "passes/transforms/", "ir/"}},
       {"passes/program/", {"passes/program/", "passes/fusion/", "ir/"}},
       {"passes/memory/", {"passes/memory/", "passes/program/", "ir/"}},
-      {"passes/lowering/", {"passes/lowering/", "passes/program/", "passes/chunks/", "passes/fusion/", "ir/"}},
+      {"passes/lowering/", {"passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
       // CPUs and GPUs share the lowering code, and do not include each other.
       {"passes/cpu/", {"passes/cpu/", "passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
       {"passes/gpu/", {"passes/gpu/", "passes/lowering/", "passes/program/", "passes/fusion/", "ir/"}},
