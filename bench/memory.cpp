@@ -14,7 +14,7 @@
 #include "passes/machines/cpu_machine.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/sizes/known_sizes.h"
 #include "runtime/host/seconds.h"
 
 namespace {

@@ -18,7 +18,7 @@
 #include "frontend/graph.h"
 #include "frontend/initial_values.h"
 #include "frontend/models/loss_graph.h"
-#include "frontend/nn/self_attention.h"
+#include "frontend/nn/attention/self_attention.h"
 #include "frontend/ops/ops.h"
 #include "frontend/train/training.h"
 #include "passes/compile/compilation.h"

@@ -10,7 +10,7 @@
 #include "examples/check_goldens.h"
 #include "frontend/initial_values.h"
 #include "frontend/models/attentions.h"
-#include "frontend/nn/positions.h"
+#include "frontend/nn/attention/positions.h"
 #include "frontend/ops/ops.h"
 #include "ir/tensor/explain/explain.h"
 

@@ -37,8 +37,8 @@ struct CompileOptions {
   /// Expected maxima of symbolic dims. Memory is planned for them at once, so that runs of any smaller sizes allocate
   /// nothing. GPUs ignore it: they plan each combination of sizes at its first run.
   DimBindings reserve = {};
-  /// Symbolic dims that become numbers (passes/transforms/known_sizes.h), so that passes can choose by size. The
-  /// executable then runs at these sizes only. Dims that the graph does not have are ignored.
+  /// Symbolic dims that become numbers (passes/transforms/sizes/known_sizes.h), so that passes can choose by size.
+  /// The executable then runs at these sizes only. Dims that the graph does not have are ignored.
   DimBindings sizes = {};
   /// Threads that compile, and that run kernels on a CPU; 0: one per CPU. Throws [thread_count], [thread_start].
   int threads = 0;

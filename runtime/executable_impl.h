@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "passes/program/program.h"
-#include "passes/transforms/index_lookups.h"
+#include "passes/transforms/sizes/index_lookups.h"
 #include "runtime/argument_binder.h"
 #include "runtime/executable.h"
 #include "runtime/program_runner.h"

@@ -42,7 +42,7 @@ class ProgramRunner {
 std::vector<bool> written_buffers(const Program& program);
 
 /// Throws UserError [index_range] for a nonzero status word, with the launch's check that failed. The executable
-/// replaces it by an error that names the wrong index if it can: passes/transforms/index_lookups.h.
+/// replaces it by an error that names the wrong index if it can: passes/transforms/sizes/index_lookups.h.
 void check_status(const Launch& launch, std::int64_t code);
 
 /// Returns the constants of a program, by buffer.

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "ir/tensor/text/parser.h"
-#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
+#include "runtime/files/write/atomic_file.h"
 #include "tools/pretrained/graph_part.h"
 #include "tools/streams.h"
 

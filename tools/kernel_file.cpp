@@ -10,7 +10,7 @@
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/text/parser.h"
 #include "ir/kernel/verify/verifier.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tools/files.h"
 
 namespace lathe::tools {

@@ -10,7 +10,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
-#include "runtime/files/write_stream.h"
+#include "runtime/files/write/write_stream.h"
 #include "tools/environment.h"
 #include "tools/stop_signals.h"
 

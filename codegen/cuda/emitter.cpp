@@ -8,9 +8,9 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include "codegen/cuda/divisibility.h"
 #include "codegen/cuda/expressions.h"
-#include "codegen/cuda/index_text.h"
+#include "codegen/cuda/index/divisibility.h"
+#include "codegen/cuda/index/index_text.h"
 #include "codegen/cuda/intrinsics/hooks.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "codegen/cuda/index_width.h"
+#include "codegen/cuda/index/index_width.h"
 #include "ir/hardware/gpu_info.h"
 #include "ir/kernel/kernel.h"
 

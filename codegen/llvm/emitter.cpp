@@ -7,8 +7,8 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/intrinsics/hooks.h"
+#include "codegen/llvm/math/scalar_ops.h"
 #include "codegen/llvm/memory_ops.h"
-#include "codegen/llvm/scalar_ops.h"
 #include "ir/kernel/intrinsics/region.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"

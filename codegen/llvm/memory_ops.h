@@ -2,7 +2,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "codegen/llvm/scalar_ops.h"
+#include "codegen/llvm/math/scalar_ops.h"
 #include "ir/kernel/kernel.h"
 
 namespace lathe::codegen {

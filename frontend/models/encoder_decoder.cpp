@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "frontend/nn/positions.h"
+#include "frontend/nn/attention/positions.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "frontend/nn/attention.h"
+#include "frontend/nn/attention/attention.h"
 #include "frontend/nn/feed_forward.h"
 
 namespace lathe::models {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "frontend/nn/attention.h"
+#include "frontend/nn/attention/attention.h"
+#include "frontend/nn/attention/positions.h"
 #include "frontend/nn/feed_forward.h"
-#include "frontend/nn/positions.h"
 
 namespace lathe::models {
 

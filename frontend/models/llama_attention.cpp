@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "frontend/models/attentions.h"
-#include "frontend/nn/attention.h"
-#include "frontend/nn/positions.h"
+#include "frontend/nn/attention/attention.h"
+#include "frontend/nn/attention/positions.h"
 #include "frontend/ops/ops.h"
 
 namespace lathe::models {

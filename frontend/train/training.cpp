@@ -18,7 +18,7 @@
 #include "ir/support/float_environment.h"
 #include "ir/support/nearest.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe {

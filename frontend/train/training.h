@@ -30,8 +30,8 @@ struct TrainingOptions {
   /// batch if each micro-batch's loss is a mean over the same number of items.
   std::int64_t accumulate = 1;
   /// Compute precision of matmuls: f32, as the graph is written, or bf16 or f16 for mixed precision
-  /// (passes/transforms/mixed_precision.h). With f16 the loss is scaled, and a step with non-finite gradients changes
-  /// neither parameters nor optimizer states. f16 adds two outputs, "loss_scale" (f32) and "skipped" (bool).
+  /// (passes/transforms/dtypes/mixed_precision.h). With f16 the loss is scaled, and a step with non-finite gradients
+  /// changes neither parameters nor optimizer states. f16 adds two outputs, "loss_scale" (f32) and "skipped" (bool).
   DType precision = f32;
   LossScaling loss_scaling = {};
   /// Selects the parameters to train; empty: every float parameter.

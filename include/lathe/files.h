@@ -2,4 +2,4 @@
 
 /// Files of tensors: safetensors files and checkpoints.
 #include "runtime/files/checkpoint.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"

@@ -1,12 +1,12 @@
 #pragma once
 
 /// Modules: layers with parameters.
-#include "frontend/nn/attention.h"
+#include "frontend/nn/attention/attention.h"
+#include "frontend/nn/attention/positions.h"
+#include "frontend/nn/attention/self_attention.h"
 #include "frontend/nn/experts.h"
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/linear.h"
 #include "frontend/nn/low_rank.h"
 #include "frontend/nn/norm.h"
-#include "frontend/nn/positions.h"
-#include "frontend/nn/self_attention.h"
 #include "frontend/nn/substitution.h"

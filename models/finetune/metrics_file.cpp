@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/support/error.h"
-#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
+#include "runtime/files/write/atomic_file.h"
 
 namespace lathe {
 

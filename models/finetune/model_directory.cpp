@@ -5,7 +5,7 @@
 #include "ir/support/error.h"
 #include "models/generation/generation_options.h"
 #include "runtime/files/paths.h"
-#include "runtime/files/tensor_folder.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 
 namespace lathe {
 

@@ -8,7 +8,7 @@
 
 #include "models/pretrained/lora/adapted_model.h"
 #include "models/text/tokenizer/tokenizer.h"
-#include "runtime/files/folder_save.h"
+#include "runtime/files/write/folder_save.h"
 
 /// Reads and writes directories of models and adapters.
 namespace lathe {

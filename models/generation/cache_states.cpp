@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "frontend/nn/key_value_cache.h"
+#include "frontend/nn/attention/key_value_cache.h"
 #include "ir/support/tensors/tensor_block.h"
 #include "ir/tensor/op/op.h"
 

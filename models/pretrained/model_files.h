@@ -7,7 +7,7 @@
 
 #include "frontend/nn/module.h"
 #include "models/pretrained/family.h"
-#include "runtime/files/tensor_folder.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 #include "runtime/parameters/parameters.h"
 
 namespace lathe::pretrained {

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "frontend/nn/attention/self_attention.h"
 #include "frontend/nn/experts.h"
 #include "frontend/nn/feed_forward.h"
-#include "frontend/nn/self_attention.h"
 
 /// The layer of all families that add each sublayer's output to its input: decoders, T5, ViT.
 namespace lathe::pretrained {

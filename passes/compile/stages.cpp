@@ -24,15 +24,15 @@
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
-#include "passes/transforms/convert_dtype.h"
 #include "passes/transforms/cse.h"
 #include "passes/transforms/dce.h"
-#include "passes/transforms/decompose_complex.h"
+#include "passes/transforms/dtypes/convert_dtype.h"
+#include "passes/transforms/dtypes/decompose_complex.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/expand.h"
-#include "passes/transforms/flat_exchanges.h"
-#include "passes/transforms/known_sizes.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/sizes/flat_exchanges.h"
+#include "passes/transforms/sizes/known_sizes.h"
 
 namespace lathe {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "ir/hardware/cpu_info.h"
-#include "passes/cpu/attention/attention_blocks.h"
-#include "passes/cpu/gemm/product_sizes.h"
+#include "passes/cpu/attention/blocks/attention_blocks.h"
+#include "passes/cpu/gemm/plan/product_sizes.h"
 #include "passes/cpu/vector_loops.h"
 #include "passes/fusion/attention/attention_rates.h"
 

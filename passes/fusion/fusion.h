@@ -9,7 +9,7 @@
 #include "passes/fusion/affine.h"
 #include "passes/fusion/attention/attention_delta.h"
 #include "passes/fusion/attention/attention_rates.h"
-#include "passes/fusion/fused_region.h"
+#include "passes/fusion/regions/fused_region.h"
 
 namespace lathe {
 

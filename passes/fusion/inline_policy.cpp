@@ -8,8 +8,8 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/order/dependence.h"
-#include "passes/fusion/own_region.h"
 #include "passes/fusion/reads.h"
+#include "passes/fusion/regions/own_region.h"
 
 namespace lathe {
 

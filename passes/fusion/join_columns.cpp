@@ -4,8 +4,8 @@
 #include <set>
 
 #include "ir/support/containers/jagged_list.h"
-#include "passes/fusion/region_graph.h"
-#include "passes/fusion/region_size.h"
+#include "passes/fusion/regions/region_graph.h"
+#include "passes/fusion/regions/region_size.h"
 
 namespace lathe {
 

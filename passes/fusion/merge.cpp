@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "passes/fusion/region_graph.h"
-#include "passes/fusion/region_size.h"
+#include "passes/fusion/regions/region_graph.h"
+#include "passes/fusion/regions/region_size.h"
 
 namespace lathe {
 

@@ -5,7 +5,7 @@
 #include "ir/ops/draws.h"
 #include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/fusion.h"
-#include "passes/fusion/own_region.h"
+#include "passes/fusion/regions/own_region.h"
 
 namespace lathe {
 

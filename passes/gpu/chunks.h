@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/intrinsics/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
 #include "passes/lowering/elementwise/elementwise_program.h"
 
 namespace lathe::gpu {

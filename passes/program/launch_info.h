@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/tensor/graph.h"
-#include "passes/fusion/region_kind.h"
+#include "passes/fusion/regions/region_kind.h"
 
 namespace lathe {
 

@@ -15,8 +15,8 @@
 #include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/inline_policy.h"
-#include "passes/fusion/own_region.h"
 #include "passes/fusion/reads.h"
+#include "passes/fusion/regions/own_region.h"
 
 namespace lathe {
 

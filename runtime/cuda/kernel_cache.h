@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cuda/index_width.h"
+#include "codegen/cuda/index/index_width.h"
 #include "codegen/cuda/nvrtc.h"
 #include "codegen/cuda/resources.h"
 #include "ir/kernel/kernel.h"

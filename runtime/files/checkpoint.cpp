@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_lock.h"
 #include "runtime/files/finite.h"
 #include "runtime/files/strict_json.h"
+#include "runtime/files/write/atomic_file.h"
 
 namespace lathe {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 
 namespace lathe {
 

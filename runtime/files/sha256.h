@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/files/written_file.h"
+#include "runtime/files/write/written_file.h"
 
 namespace lathe {
 

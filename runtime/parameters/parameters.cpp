@@ -12,7 +12,7 @@
 #include "ir/support/tensors/tensor_block.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/files/mapped_pages.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "runtime/parameters/parameter_store.h"
 
 namespace lathe {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "runtime/files/write_stream.h"
+#include "runtime/files/write/write_stream.h"
 #include "runtime/host/seconds.h"
 
 namespace lathe {

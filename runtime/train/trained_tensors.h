@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/compile.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "runtime/ranks/ranks.h"
 
 namespace lathe {

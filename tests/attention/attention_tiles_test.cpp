@@ -5,7 +5,7 @@
 #include "ir/kernel/printer.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/sizes/known_sizes.h"
 #include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/variant.h"

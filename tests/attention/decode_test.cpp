@@ -4,7 +4,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/nn/attention.h"
+#include "frontend/nn/attention/attention.h"
 #include "frontend/ops/ops.h"
 #include "passes/explain/explain_attention.h"
 #include "passes/lowering/lower.h"

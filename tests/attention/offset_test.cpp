@@ -2,7 +2,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/graph.h"
-#include "frontend/nn/key_value_cache.h"
+#include "frontend/nn/attention/key_value_cache.h"
 #include "frontend/ops/ops.h"
 #include "runtime/compile.h"
 #include "tests/attention/attention_check.h"

@@ -3,7 +3,7 @@
 #include "frontend/grad.h"
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
-#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/sizes/known_sizes.h"
 #include "tests/attention/attention_check.h"
 #include "tests/attention/attention_search.h"
 #include "tests/attention/variant.h"

@@ -4,9 +4,9 @@
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
-#include "frontend/nn/relative_bias.h"
-#include "frontend/nn/rope.h"
-#include "frontend/nn/self_attention.h"
+#include "frontend/nn/attention/relative_bias.h"
+#include "frontend/nn/attention/rope.h"
+#include "frontend/nn/attention/self_attention.h"
 #include "tests/frontend/dsl_errors.h"
 
 namespace lathe::test {

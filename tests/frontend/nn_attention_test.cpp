@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "frontend/dsl.h"
+#include "frontend/nn/attention/relative_bias.h"
+#include "frontend/nn/attention/self_attention.h"
 #include "frontend/nn/feed_forward.h"
-#include "frontend/nn/relative_bias.h"
-#include "frontend/nn/self_attention.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "tests/support/tensors/sines.h"
 

@@ -9,9 +9,9 @@
 #include "frontend/train/training.h"
 #include "ir/ops/functional/functional_composites.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/transforms/known_sizes.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/rebuild.h"
+#include "passes/transforms/sizes/known_sizes.h"
 #include "tests/fuzz/graph_generator.h"
 
 namespace lathe::fuzz {

@@ -5,8 +5,8 @@
 #include "passes/chunks/chunk_rows.h"
 #include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/transforms/known_sizes.h"
 #include "passes/transforms/rebuild.h"
+#include "passes/transforms/sizes/known_sizes.h"
 #include "tests/fuzz/oracles.h"
 #include "tests/fuzz/reference.h"
 

@@ -5,10 +5,10 @@
 
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/kernel/intrinsics/async_copy.h"
-#include "ir/kernel/intrinsics/exchange.h"
-#include "ir/kernel/intrinsics/stage_pipeline.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
+#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "tests/support/kernels/chained_product.h"
 

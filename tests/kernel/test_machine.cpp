@@ -5,9 +5,9 @@
 
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/kernel/intrinsics/async_copy.h"
-#include "ir/kernel/intrinsics/exchange.h"
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
 #include "tests/support/graphs/round_trip.h"

@@ -2,7 +2,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/intrinsics/exchange.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/verify/parameter_use.h"

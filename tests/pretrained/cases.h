@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/pretrained/pretrained.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 
 namespace lathe::test {
 

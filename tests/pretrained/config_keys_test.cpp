@@ -10,7 +10,7 @@
 #include "models/pretrained/families.h"
 #include "models/pretrained/image_models/image_model.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
-#include "runtime/files/tensor_folder.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/texts/test_data.h"
 

@@ -7,7 +7,7 @@
 #include "models/pretrained/image_models/image_model.h"
 #include "models/pretrained/lora/adapted_model.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
-#include "runtime/files/folder_save.h"
+#include "runtime/files/write/folder_save.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/texts/test_data.h"
 

@@ -6,7 +6,7 @@
 #include "models/pretrained/encoders/encoder.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/compile.h"
-#include "runtime/files/tensor_folder.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 #include "tests/pretrained/cases.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"

@@ -4,7 +4,7 @@
 #include <csignal>
 
 #include "ir/tensor/text/printer.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/fuzz/graph_generator.h"
 #include "tests/robustness/known_programs.h"
 #include "tests/robustness/mutate.h"

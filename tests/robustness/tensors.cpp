@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "ir/support/error.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/robustness/batch.h"
 #include "tests/robustness/folder.h"
 #include "tests/robustness/mutate.h"

@@ -1,4 +1,4 @@
-#include "runtime/files/atomic_file.h"
+#include "runtime/files/write/atomic_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "runtime/files/folder_save.h"
+#include "runtime/files/write/folder_save.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

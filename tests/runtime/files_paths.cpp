@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/files/other_format.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 #include "runtime/files/strict_json.h"
-#include "runtime/files/tensor_folder.h"
 #include "tests/runtime/files_scratch.h"
 
 using namespace lathe;

@@ -1,4 +1,4 @@
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "runtime/files/safetensors_header.h"
+#include "runtime/files/safetensors/safetensors_header.h"
 #include "runtime/files/sha256.h"
 #include "tests/runtime/files_scratch.h"
 #include "tests/support/texts/test_data.h"

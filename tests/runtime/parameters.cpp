@@ -8,7 +8,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "runtime/parameters/lend.h"
 #include "runtime/train/trained_tensors.h"
 #include "tests/runtime/files_scratch.h"

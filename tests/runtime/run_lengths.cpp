@@ -6,7 +6,7 @@
 #include "frontend/dsl.h"
 #include "frontend/initial_values.h"
 #include "frontend/models/loss_graph.h"
-#include "frontend/nn/self_attention.h"
+#include "frontend/nn/attention/self_attention.h"
 #include "frontend/train/training.h"
 #include "ir/tensor/op/op.h"
 #include "runtime/compile.h"

@@ -11,7 +11,7 @@
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/predict/rank_scaling.h"
 #include "passes/shard/ring/ring_attention.h"
-#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/sizes/known_sizes.h"
 #include "tests/shard/support.h"
 #include "tests/support/tensors/distance.h"
 

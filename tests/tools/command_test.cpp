@@ -6,7 +6,7 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/tools/command.h"
 
 using namespace lathe;

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/support/texts/test_data.h"
 #include "tests/support/texts/word_tokenizer.h"
 #include "tests/tools/command.h"

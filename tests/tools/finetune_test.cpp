@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "runtime/files/checkpoint.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 

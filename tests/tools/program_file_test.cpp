@@ -1,4 +1,4 @@
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/tools/command.h"
 
 using namespace lathe;

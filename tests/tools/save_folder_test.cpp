@@ -2,8 +2,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "runtime/files/safetensors/tensor_folder.h"
 #include "runtime/files/sha256.h"
-#include "runtime/files/tensor_folder.h"
 #include "tests/support/programs/process.h"
 #include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"

@@ -7,7 +7,7 @@
 #include "ir/support/visible.h"
 #include "models/pretrained/encoders/embedder.h"
 #include "runtime/cache/disk_cache.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
 #include "tools/files.h"

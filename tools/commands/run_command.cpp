@@ -6,7 +6,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
 #include "tools/files.h"

@@ -11,7 +11,7 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "passes/check/made_up_value.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tools/options/number_option.h"
 #include "tools/pretrained/graph_part.h"
 

@@ -10,7 +10,7 @@ namespace lathe::tools {
 
 /// Adds --precision f32
 /// bf16
-/// f16 for mixed precision, see passes/transforms/mixed_precision.h.
+/// f16 for mixed precision, see passes/transforms/dtypes/mixed_precision.h.
 CLI::Option* add_precision_option(CLI::App& command, std::string& precision);
 
 /// Adds --weights stored

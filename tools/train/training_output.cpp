@@ -7,7 +7,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
-#include "runtime/files/atomic_file.h"
+#include "runtime/files/write/atomic_file.h"
 #include "tools/files.h"
 #include "tools/streams.h"
 #include "tools/train/loss_curve.h"

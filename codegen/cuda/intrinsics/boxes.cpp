@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/cuda/intrinsics/hooks.h"
-#include "ir/kernel/intrinsics/copy_box.h"
+#include "ir/kernel/intrinsics/gpu/copy_box.h"
 
 namespace lathe::cuda {
 

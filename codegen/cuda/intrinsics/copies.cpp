@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/intrinsics/hooks.h"
-#include "ir/kernel/intrinsics/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
 
 namespace lathe::cuda {
 

@@ -1,4 +1,4 @@
-#include "ir/kernel/intrinsics/exchange.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>

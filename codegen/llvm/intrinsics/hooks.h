@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/llvm/scalar_ops.h"
+#include "codegen/llvm/math/scalar_ops.h"
 #include "codegen/llvm/target_cpu.h"
 #include "ir/kernel/intrinsics/record.h"
 

@@ -1,6 +1,6 @@
 #include "ir/kernel/verify/rules.h"
 
-#include "ir/kernel/intrinsics/swizzled_tiles.h"
+#include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
 #include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::kernel {

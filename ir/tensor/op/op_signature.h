@@ -35,8 +35,8 @@ struct Sample {
   Attributes attrs;
 };
 
-/// The dtype in which mixed precision (passes/transforms/mixed_precision.h) computes an op of f32 values. Lathe's ops
-/// have the class that torch.autocast assigns.
+/// The dtype in which mixed precision (passes/transforms/dtypes/mixed_precision.h) computes an op of f32 values.
+/// Lathe's ops have the class that torch.autocast assigns.
 enum class MixedPrecision : std::uint8_t {
   low_precision,  ///< bf16 or f16: matmuls, which are faster in it and accumulate in f32
   f32,            ///< f32: sums, norms, softmax, losses, and functions that overflow or amplify rounding errors

@@ -7,8 +7,8 @@
 
 #include "ir/support/error.h"
 #include "models/text/tokenizer/learn/byte_level_bpe.h"
-#include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
+#include "runtime/files/write/atomic_file.h"
 
 namespace lathe {
 

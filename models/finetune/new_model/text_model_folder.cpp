@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "models/finetune/model_directory.h"
-#include "runtime/files/atomic_file.h"
-#include "runtime/files/tensor_folder.h"
+#include "runtime/files/safetensors/tensor_folder.h"
+#include "runtime/files/write/atomic_file.h"
 
 namespace lathe {
 

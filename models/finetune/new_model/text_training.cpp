@@ -13,8 +13,8 @@
 #include "models/finetune/run_checks.h"
 #include "models/finetune/run_context.h"
 #include "models/text/corpus.h"
-#include "runtime/files/atomic_file.h"
 #include "runtime/files/sha256.h"
+#include "runtime/files/write/atomic_file.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/train/trainer.h"
 

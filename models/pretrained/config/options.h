@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/nn/attention/self_attention.h"
 #include "frontend/nn/feed_forward.h"
-#include "frontend/nn/self_attention.h"
 #include "models/pretrained/config/config.h"
 
 /// Configuration options that most families share.

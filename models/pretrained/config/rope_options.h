@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "frontend/nn/rope.h"
+#include "frontend/nn/attention/rope.h"
 #include "models/pretrained/config/config.h"
 
 /// The options of rotary embeddings in a configuration.

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/nn/attention/self_attention.h"
 #include "frontend/nn/feed_forward.h"
-#include "frontend/nn/self_attention.h"
 #include "models/pretrained/pretrained.h"
 
 /// Encoders from Hugging Face files: BERT, RoBERTa, DistilBERT. A family is a function from config.json to

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "frontend/nn/relative_bias.h"
+#include "frontend/nn/attention/relative_bias.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/family.h"

@@ -9,7 +9,7 @@
 #include "models/pretrained/folder_kind.h"
 #include "models/pretrained/lora/attach.h"
 #include "runtime/files/paths.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 
 namespace lathe::pretrained {
 

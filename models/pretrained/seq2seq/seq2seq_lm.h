@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/nn/key_value_cache.h"
+#include "frontend/nn/attention/key_value_cache.h"
 #include "frontend/nn/linear.h"
 #include "models/pretrained/pretrained.h"
 

@@ -11,11 +11,11 @@
 #include "models/text/tokenizer/decode/clean_up.h"
 #include "models/text/tokenizer/pipeline/tokenizer_pipeline.h"
 #include "models/text/tokenizer/unicode/utf8.h"
-#include "runtime/files/atomic_file.h"
 #include "runtime/files/file_io.h"
-#include "runtime/files/folder_save.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/strict_json.h"
+#include "runtime/files/write/atomic_file.h"
+#include "runtime/files/write/folder_save.h"
 
 namespace lathe {
 

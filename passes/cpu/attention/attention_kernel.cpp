@@ -4,11 +4,11 @@
 #include <set>
 
 #include "passes/cpu/attention/attention_scratch.h"
+#include "passes/cpu/attention/blocks/column_blocks.h"
+#include "passes/cpu/attention/blocks/row_block_loops.h"
 #include "passes/cpu/attention/clear_sums.h"
-#include "passes/cpu/attention/column_blocks.h"
-#include "passes/cpu/attention/decode_kernel.h"
+#include "passes/cpu/attention/decode/decode_kernel.h"
 #include "passes/cpu/attention/prefetch_rows.h"
-#include "passes/cpu/attention/row_block_loops.h"
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/gemm/register_tile.h"
 #include "passes/lowering/attention/attention_program.h"

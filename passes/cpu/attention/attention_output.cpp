@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 
 namespace lathe::cpu {
 

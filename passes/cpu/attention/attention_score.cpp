@@ -1,6 +1,6 @@
 #include "passes/cpu/attention/attention_score.h"
 
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 
 namespace lathe::cpu {
 

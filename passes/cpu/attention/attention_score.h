@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "passes/cpu/attention/attention_tiles.h"
-#include "passes/cpu/attention/row_block_loops.h"
+#include "passes/cpu/attention/blocks/row_block_loops.h"
 #include "passes/cpu/cpu_context.h"
 #include "passes/cpu/gemm/register_tile.h"
 

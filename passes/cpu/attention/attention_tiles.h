@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "ir/kernel/intrinsics/tile_mma.h"
-#include "passes/cpu/attention/row_block_loops.h"
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/attention/blocks/row_block_loops.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 #include "passes/cpu/gemm/split_bf16_sums.h"
 #include "passes/lowering/attention/attention_parts.h"
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "passes/cpu/attention/row_block_loops.h"
+#include "passes/cpu/attention/blocks/row_block_loops.h"
 #include "passes/lowering/attention/attention_operand.h"
 
 namespace lathe::cpu {

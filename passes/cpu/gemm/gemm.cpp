@@ -1,7 +1,7 @@
 #include "passes/cpu/gemm/gemm.h"
 
-#include "passes/cpu/gemm/gemm_fit.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
+#include "passes/cpu/gemm/plan/gemm_fit.h"
 
 namespace lathe::cpu {
 

@@ -9,7 +9,7 @@
 #include "ir/hardware/cpu_info.h"
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/split_bf16.h"
-#include "passes/cpu/gemm/product_sizes.h"
+#include "passes/cpu/gemm/plan/product_sizes.h"
 #include "passes/lowering/operands/load_operand.h"
 #include "passes/program/launch_info.h"
 

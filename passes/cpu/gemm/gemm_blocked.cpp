@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "passes/cpu/gemm/gemm_fit.h"
-#include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/gemm_remainder.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
+#include "passes/cpu/gemm/plan/gemm_fit.h"
 #include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {

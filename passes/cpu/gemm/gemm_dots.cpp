@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 #include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {

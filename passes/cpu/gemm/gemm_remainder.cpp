@@ -4,7 +4,7 @@
 
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_dots.h"
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 #include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {

@@ -4,8 +4,8 @@
 
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_dots.h"
-#include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 
 namespace lathe::cpu {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 
 /// Packs f32 operands for tile_mma of split bf16; SplitBf16Sums finishes the resulting sums.
 ///

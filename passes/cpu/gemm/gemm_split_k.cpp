@@ -1,5 +1,5 @@
 #include "ir/support/error.h"
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 
 namespace lathe::cpu {
 

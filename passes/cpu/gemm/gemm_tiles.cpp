@@ -4,8 +4,8 @@
 #include "ir/hardware/memory_units.h"
 #include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/support/error.h"
-#include "passes/cpu/gemm/gemm_pack.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 #include "passes/cpu/gemm/split_bf16_sums.h"
 
 namespace lathe::cpu {

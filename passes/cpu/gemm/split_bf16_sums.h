@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/kernel/intrinsics/tile_mma.h"
-#include "passes/cpu/gemm/gemm_pack.h"
+#include "passes/cpu/gemm/pack/gemm_pack.h"
 
 namespace lathe::cpu {
 

@@ -7,9 +7,9 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/ancestors.h"
 #include "passes/fusion/inline_policy.h"
-#include "passes/fusion/own_region.h"
 #include "passes/fusion/prepare/align.h"
-#include "passes/fusion/region_size.h"
+#include "passes/fusion/regions/own_region.h"
+#include "passes/fusion/regions/region_size.h"
 
 namespace lathe {
 

@@ -2,7 +2,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/fusion/attention/attention_grower.h"
 #include "passes/fusion/inline_policy.h"
-#include "passes/fusion/region_size.h"
+#include "passes/fusion/regions/region_size.h"
 
 namespace lathe {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "ir/kernel/intrinsics/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/users.h"

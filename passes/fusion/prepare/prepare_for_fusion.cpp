@@ -10,8 +10,8 @@
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
-#include "passes/transforms/flat_exchanges.h"
 #include "passes/transforms/rebuild.h"
+#include "passes/transforms/sizes/flat_exchanges.h"
 
 namespace lathe {
 

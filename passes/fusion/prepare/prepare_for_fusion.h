@@ -5,8 +5,8 @@
 namespace lathe {
 
 /// Brings a graph of primitives into the form that plan_fusion needs: flat_exchanges
-/// (passes/transforms/flat_exchanges.h), split_batches (split_batches.h), then the functions below in their order.
-/// The stages of compilation run each by its own name (passes/compile/stages.cpp).
+/// (passes/transforms/sizes/flat_exchanges.h), split_batches (split_batches.h), then the functions below in their
+/// order. The stages of compilation run each by its own name (passes/compile/stages.cpp).
 ir::Graph prepare_for_fusion(const ir::Graph& graph);
 
 /// Splits a concat of many parts into one of concats of some parts each.

@@ -8,8 +8,8 @@
 #include "ir/tensor/verifier.h"
 #include "passes/fusion/member_dims.h"
 #include "passes/fusion/order/schedule_order.h"
-#include "passes/fusion/own_region.h"
 #include "passes/fusion/reads.h"
+#include "passes/fusion/regions/own_region.h"
 #include "passes/fusion/text/region_roles.h"
 #include "passes/fusion/text/written_regions.h"
 

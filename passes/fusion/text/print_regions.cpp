@@ -7,7 +7,7 @@
 #include "ir/support/visible.h"
 #include "ir/tensor/text/position_labels.h"
 #include "passes/fusion/member_dims.h"
-#include "passes/fusion/own_region.h"
+#include "passes/fusion/regions/own_region.h"
 #include "passes/fusion/text/region_roles.h"
 
 namespace lathe {

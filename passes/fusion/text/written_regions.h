@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/tensor/text/parser_detail.h"
-#include "passes/fusion/region_kind.h"
+#include "passes/fusion/regions/region_kind.h"
 
 /// Regions as written, before their values are looked up in the graph that follows them.
 namespace lathe {

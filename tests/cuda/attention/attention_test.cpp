@@ -6,7 +6,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 #include "ir/kernel/printer.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/attention/variant.h"

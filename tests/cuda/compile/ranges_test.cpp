@@ -1,4 +1,4 @@
-#include "codegen/cuda/ranges.h"
+#include "codegen/cuda/index/ranges.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@
 #include <random>
 
 #include "codegen/cuda/emitter.h"
-#include "codegen/cuda/index_width.h"
+#include "codegen/cuda/index/index_width.h"
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/verify/structure_rules.h"

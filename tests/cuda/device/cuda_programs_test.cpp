@@ -6,7 +6,7 @@
 #include "frontend/initial_values.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/graphs/sample_graphs.h"
 #include "tests/support/programs/run_with_states.h"

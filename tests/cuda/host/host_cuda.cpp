@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "codegen/cuda/index_width.h"
+#include "codegen/cuda/index/index_width.h"
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/printer.h"
 #include "ir/support/error.h"

@@ -1,7 +1,7 @@
 #include "tests/cuda/host/kernels.h"
 
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/intrinsics/exchange.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
 
 namespace lathe::test {
 

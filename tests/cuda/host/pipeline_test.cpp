@@ -6,7 +6,7 @@
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"

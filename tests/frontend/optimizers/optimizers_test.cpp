@@ -4,7 +4,7 @@
 #include "frontend/dsl.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/support/texts/test_data.h"
 
 /// Optimizers and schedules against their reference implementations (make_cases.py), and optimizers of a user.

@@ -6,7 +6,7 @@
 #include "passes/autodiff/autodiff.h"
 #include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 #include "tests/passes/support.h"
 
 /// Large matmuls whose result is only reduced along columns, row by row, are split into row chunks.

@@ -1,4 +1,4 @@
-#include "passes/transforms/convert_dtype.h"
+#include "passes/transforms/dtypes/convert_dtype.h"
 
 #include <catch2/catch.hpp>
 

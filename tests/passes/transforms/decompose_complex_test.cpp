@@ -1,4 +1,4 @@
-#include "passes/transforms/decompose_complex.h"
+#include "passes/transforms/dtypes/decompose_complex.h"
 
 #include <catch2/catch.hpp>
 

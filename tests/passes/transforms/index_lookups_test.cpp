@@ -1,4 +1,4 @@
-#include "passes/transforms/index_lookups.h"
+#include "passes/transforms/sizes/index_lookups.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "passes/transforms/known_sizes.h"
+#include "passes/transforms/sizes/known_sizes.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "frontend/dsl.h"
 #include "ir/tensor/op/op.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 
 using namespace lathe;
 

@@ -1,4 +1,4 @@
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "passes/autodiff/autodiff.h"
 #include "passes/compile/compilation.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/transforms/convert_dtype.h"
+#include "passes/transforms/dtypes/convert_dtype.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

@@ -2,7 +2,7 @@
 
 #include "ir/tensor/interpret/interpreter.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/transforms/convert_dtype.h"
+#include "passes/transforms/dtypes/convert_dtype.h"
 #include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
 

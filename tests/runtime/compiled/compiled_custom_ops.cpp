@@ -6,7 +6,7 @@
 #include "passes/explain/explain_attention.h"
 #include "passes/machines/cpu_machine.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 /// User-defined ops, compiled and compared with the interpreter.

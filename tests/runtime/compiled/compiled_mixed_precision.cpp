@@ -4,7 +4,7 @@
 #include "passes/explain/explain_attention.h"
 #include "passes/machines/cpu_machine.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/programs/guarded_runner.h"
 #include "tests/support/texts/test_data.h"

@@ -9,7 +9,7 @@
 
 #include "ir/support/tensors/complex_elements.h"
 #include "passes/autodiff/autodiff.h"
-#include "passes/transforms/mixed_precision.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 
 namespace lathe::golden {
 

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "runtime/files/safetensors.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/support/goldens/golden.h"
 
 namespace lathe::golden {

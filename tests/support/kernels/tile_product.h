@@ -1,8 +1,8 @@
 #pragma once
 
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/intrinsics/async_copy.h"
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 #include "tests/support/graphs/round_trip.h"
 
 /// A matmul by tensor core operations only: sums[left_rows, right_rows] = left * right^T, by one warp.

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "ir/kernel/intrinsics/async_copy.h"
-#include "ir/kernel/intrinsics/copy_box.h"
-#include "ir/kernel/intrinsics/stage_pipeline.h"
-#include "ir/kernel/intrinsics/swizzled_tiles.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/copy_box.h"
+#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "tests/support/graphs/round_trip.h"
 
 /// A matmul by warpgroup operations only: sums[64 * tiles, 128] = left * right^T, with 128 producer threads and 128

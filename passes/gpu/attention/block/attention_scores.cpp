@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 
 namespace lathe::gpu {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/async_copy.h"
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 
 namespace lathe::gpu {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {

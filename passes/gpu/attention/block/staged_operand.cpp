@@ -1,7 +1,7 @@
 #include "passes/gpu/attention/block/staged_operand.h"
 
-#include "ir/kernel/intrinsics/async_copy.h"
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 #include "passes/gpu/chunks.h"
 
 namespace lathe::gpu {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/intrinsics/mma.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
 #include "passes/gpu/attention/block/attention_tile.h"
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/lowering/attention/attention_operand.h"

@@ -1,8 +1,8 @@
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
-#include "ir/kernel/intrinsics/exchange.h"
-#include "ir/kernel/intrinsics/stage_pipeline.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
+#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/attention_tile_skip.h"
 #include "passes/gpu/attention/wgmma/wgmma_softmax.h"
 #include "passes/gpu/attention/wgmma/wgmma_sums.h"

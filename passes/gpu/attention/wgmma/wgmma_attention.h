@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_operands.h"
 #include "passes/gpu/gpu_context.h"
 

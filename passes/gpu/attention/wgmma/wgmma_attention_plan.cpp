@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 #include "passes/gpu/attention/wgmma/wgmma_sums.h"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/mma.h"
-#include "ir/kernel/intrinsics/swizzled_tiles.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/mma.h"
+#include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/chunks.h"
 #include "passes/gpu/gpu_kernels.h"
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/attention_plan.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 #include "passes/gpu/gpu_context.h"

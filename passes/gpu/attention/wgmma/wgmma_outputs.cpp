@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "ir/kernel/intrinsics/stage_pipeline.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/attention_known_rows.h"
 #include "passes/gpu/attention/wgmma/wgmma_elementwise.h"
 #include "passes/gpu/attention/wgmma/wgmma_positions.h"

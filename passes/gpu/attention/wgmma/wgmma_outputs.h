@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
 namespace lathe::gpu {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/attention_known_rows.h"
 #include "passes/gpu/attention/wgmma/wgmma_outputs.h"
 #include "passes/gpu/attention/wgmma/wgmma_sums.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/gpu_kernels.h"
 
 namespace lathe::gpu {

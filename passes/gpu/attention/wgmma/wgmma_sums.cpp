@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/wgmma/wgmma_positions.h"
 #include "passes/gpu/gpu_kernels.h"
 

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/block/attention_block_output.h"
 #include "passes/gpu/gpu_context.h"
 

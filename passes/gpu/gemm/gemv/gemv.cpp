@@ -1,6 +1,6 @@
 #include "passes/gpu/gemm/gemv/gemv.h"
 
-#include "ir/kernel/intrinsics/exchange.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
 #include "passes/gpu/program_vectors.h"
 
 namespace lathe::gpu {

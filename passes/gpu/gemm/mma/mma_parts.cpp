@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/async_copy.h"
-#include "ir/kernel/intrinsics/thread_sums.h"
+#include "ir/kernel/intrinsics/gpu/async_copy.h"
+#include "ir/kernel/intrinsics/gpu/thread_sums.h"
 
 namespace lathe::gpu {
 

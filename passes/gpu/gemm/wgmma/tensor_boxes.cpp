@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/copy_box.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/copy_box.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 
 namespace lathe::gpu {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/stage_pipeline.h"
-#include "ir/kernel/intrinsics/swizzled_tiles.h"
-#include "ir/kernel/intrinsics/wgmma.h"
+#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
+#include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/gemm/mma/mma_parts.h"
 #include "passes/gpu/gemm/wgmma/tensor_boxes.h"
 

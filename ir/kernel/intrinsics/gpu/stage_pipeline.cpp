@@ -1,0 +1,398 @@
+#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "ir/kernel/build/builder.h"
+#include "ir/kernel/intrinsics/intrinsic_families.h"
+#include "ir/kernel/intrinsics/run.h"
+#include "ir/kernel/verify/structure_rules.h"
+
+namespace lathe::kernel {
+
+namespace {
+
+constexpr RegionBodyTraits pipeline_bodies[] = {{"", RunBy::first}},
+                           stage_bodies[] = {{"produce", RunBy::others}, {"consume", RunBy::all}};
+
+}  // namespace
+
+constinit const MachineRegionRecord stage_pipeline_record =
+    machine_region_record<StagePipeline>({.name = "pipeline", .bodies = pipeline_bodies, .attributes = 3});
+constinit const MachineRegionRecord stage_record =
+    machine_region_record<Stage>({.name = "stage", .bodies = stage_bodies, .index = "slot"});
+
+StagePipeline StagePipeline::of(const MachineRegion& region) {
+  const auto attribute = [&](std::size_t i) { return static_cast<int>(region.attributes[i]); };
+  return {attribute(0), attribute(1), attribute(2), region.bodies[0]};
+}
+
+Stage Stage::of(const MachineRegion& region) {
+  return {region.index, region.bodies[producing], region.bodies[consuming]};
+}
+
+void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body, int blocks) {
+  b.region(stage_pipeline_record, {stages, consumers, blocks}, {[&](Value) { body(); }});
+}
+
+void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Body& consume) {
+  b.region(stage_record, {}, {produce, consume});
+}
+
+std::string StagePipeline::text(const MachineText&) const {
+  return fmt::format("pipeline of {} for {} threads{}", stages, consumers,
+                     blocks > 1 ? fmt::format(", {} blocks a multiprocessor", blocks) : "");
+}
+
+MachineRegion StagePipeline::parse(MachineReader& in) {
+  in.expect("of");
+  const int stages = in.number();
+  in.expect("for");
+  const int consumers = in.number();
+  in.expect("threads");
+  int blocks = 1;
+  if (in.accept(",")) {
+    blocks = in.number();
+    in.words("blocks a multiprocessor");
+  }
+  return {.record = &stage_pipeline_record, .attributes = {stages, consumers, blocks}, .bodies = {}};
+}
+
+std::string Stage::text(const MachineText& text) const { return "stage " + text.value(slot); }
+
+MachineRegion Stage::parse(MachineReader& in) { return {.record = &stage_record, .index = in.index(), .bodies = {}}; }
+
+bool leads_to_stage(const Statement& statement) { return holds_region(statement, &stage_record); }
+
+bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline) {
+  bool found = false;
+  for_each_statement(pipeline.body, [&](const Statement& s) {
+    const MachineRecord* record = record_of(kernel, s);
+    found = found || (record && record->produced_by == ProducedBy::each_producer);
+  });
+  return found;
+}
+
+bool is_broadcast_to_producers(const Instruction& in) {
+  const MachineRecord* record = record_of(in);
+  return record && record->together == Together::pipeline;
+}
+
+namespace {
+
+class Wants {
+ public:
+  Wants(const Kernel& kernel, const StagePipeline& pipeline) : kernel_(kernel), wanted_(kernel.values.size()) {
+    for_each_statement(pipeline.body, [&](const Statement& s) {
+      if (const auto* compute = std::get_if<Compute>(&s.node)) in_pipeline_.push_back(compute->value);
+    });
+    vars_.resize(kernel.vars.size());
+    path(pipeline.body);
+    for (std::size_t before = 0; before != found_;) {  // the values of these variables may need further variables
+      before = found_;
+      for (const SetVar* s : sets_)
+        if (vars_[static_cast<std::size_t>(s->var)]) want({s->value});
+    }
+    for_each_statement(pipeline.body, [&](const Statement& s) {
+      const auto* set = std::get_if<SetVar>(&s.node);
+      if (set && vars_[static_cast<std::size_t>(set->var)] && !own_.contains(set->var) &&
+          std::find(sets_.begin(), sets_.end(), set) == sets_.end())
+        set_elsewhere_ = true;
+    });
+  }
+
+  ProducerNeeds take() {
+    ProducerNeeds needs{std::vector<bool>(wanted_.size()), std::move(vars_), set_elsewhere_};
+    for (const ValueId id : in_pipeline_)
+      if (wanted_[static_cast<std::size_t>(id)] && !in_producer_[static_cast<std::size_t>(id)])
+        needs.values[static_cast<std::size_t>(id)] = true;
+    return needs;
+  }
+
+ private:
+  void want(std::vector<ValueId> work) {
+    while (!work.empty()) {
+      const ValueId id = work.back();
+      work.pop_back();
+      if (id == none || wanted_[static_cast<std::size_t>(id)]) continue;
+      wanted_[static_cast<std::size_t>(id)] = true;
+      ++found_;
+      const Instruction& in = value(kernel_, id);
+      if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
+      if (is_broadcast_to_producers(in)) continue;  // only the consumers compute its operand
+      work.insert(work.end(), in.args.begin(), in.args.end());
+      work.push_back(in.mask);
+    }
+  }
+
+  void path(const Block& statements) {
+    for (const Statement& s : statements) {
+      if (const auto* set = std::get_if<SetVar>(&s.node)) sets_.push_back(set);
+      if (!leads_to_stage(s)) continue;
+      if (const auto* loop = std::get_if<Loop>(&s.node)) {
+        want({loop->lo, loop->hi, loop->step});
+        path(loop->body);
+      } else if (const MachineRegion* stage = region_of(s, stage_record)) {
+        producer(Stage::of(*stage).produce);
+      }
+    }
+  }
+
+  void producer(const Block& statements) {
+    in_producer_.resize(kernel_.values.size());
+    for_each_statement(statements, [&](const Statement& s) {
+      std::visit(Overloaded{[&](const Compute& c) {
+                              want({c.value});
+                              in_producer_[static_cast<std::size_t>(c.value)] = true;
+                            },
+                            [&](const SetVar& v) {
+                              want({v.value});
+                              own_.insert(v.var);
+                            },
+                            [&](const Branch& b) { want({b.condition}); },
+                            [&](const Loop& l) { want({l.lo, l.hi, l.step}); }, [](const auto&) {}},
+                 s.node);
+    });
+  }
+
+  const Kernel& kernel_;
+  std::vector<bool> wanted_, in_producer_, vars_;
+  std::vector<ValueId> in_pipeline_;
+  std::vector<const SetVar*> sets_;  // on the path of loops that leads to the stage
+  std::set<VarId> own_;              // set by the producer itself
+  std::size_t found_ = 0;
+  bool set_elsewhere_ = false;
+};
+
+/// Returns the pipelines of a kernel: at most one in a verified kernel.
+std::vector<const MachineRegion*> pipelines_of(const Kernel& kernel) {
+  std::vector<const MachineRegion*> found;
+  for_each_statement(kernel.body, [&](const Statement& s) {
+    if (const MachineRegion* pipeline = region_of(s, stage_pipeline_record)) found.push_back(pipeline);
+  });
+  return found;
+}
+
+/// Checks that only serial loops lead to the stage, and that there is exactly one.
+void verify_path(const MachineRegionRules& rules, const Block& statements) {
+  bool found = false;
+  for (const Statement& s : statements) {
+    if (!leads_to_stage(s)) continue;
+    const auto* loop = std::get_if<Loop>(&s.node);
+    const bool is_serial = loop && loop->kind == LoopKind::serial;
+    rules.require(!found && (is_serial || region_of(s, stage_record)), "pipeline_stage",
+                  "a pipeline with several stages, or one that is not in serial loops");
+    found = true;
+    if (loop) verify_path(rules, loop->body);
+  }
+  rules.require(found, "pipeline_stage", "a pipeline without a stage");
+}
+
+/// Returns whether a producer may execute the operation: it gives a value or is a copy. Another rule rejects
+/// operations that involve other threads.
+bool fits_producer(const Instruction& in) {
+  const MachineRecord* record = record_of(in);
+  return !record || record->gives_value || record->produced_by != ProducedBy::no_producer;
+}
+
+}  // namespace
+
+ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline) {
+  return Wants(kernel, pipeline).take();
+}
+
+void StagePipeline::verify_place(const MachineRegionRules& rules) const {
+  const MachineContext& context = rules.context;
+  rules.require(context.warp_loops > 0 && context.thread_loops == 1 && context.branches == 0, "pipeline_context",
+                "a pipeline in a branch or outside the one thread loop, of whole warps along x");
+}
+
+void StagePipeline::verify_bodies(const MachineRegionRules& rules) const {
+  rules.require(pipelines_of(rules.kernel).size() == 1, "pipeline_context", "two pipelines");
+  const Loop& loop = *rules.context.threads;
+  rules.require(std::get_if<MachineRegion>(&loop.body.back().node) == &rules.region, "pipeline_context",
+                "a pipeline that is not the last statement of its thread loop");
+  const std::int64_t threads = value(rules.kernel, loop.hi).integer;
+  rules.require(consumers > 0 && consumers % warpgroup_threads == 0, "pipeline_threads",
+                "a pipeline for {} of {} threads", consumers, threads);
+  rules.require(consumers < threads, "pipeline_threads", "a pipeline without a producer");
+  rules.require(stages >= 2 && stages <= 8, "pipeline_stage", "a multistage pipeline of {} stages", stages);
+  verify_path(rules, body);
+  const ProducerNeeds needs = needs_of_producer(rules.kernel, *this);
+  for (std::size_t i = 0; i < needs.values.size(); ++i) {
+    const Instruction& in = rules.kernel.values[i];
+    rules.require(!needs.values[i] || computes_alone(in) || is_broadcast_to_producers(in), "pipeline_producer",
+                  "a producer wants a {} of the consumers", name_of(in));
+  }
+  rules.require(!needs.set_elsewhere, "pipeline_producer", "a producer wants a variable that consumers set");
+}
+
+void Stage::verify_place(const MachineRegionRules& rules) const {
+  rules.require(rules.context.is_in(stage_pipeline_record), "pipeline_stage", "a stage outside a pipeline");
+}
+
+void Stage::verify_bodies(const MachineRegionRules& rules) const {
+  std::vector<bool> own(rules.kernel.vars.size());
+  for_each_statement(produce, [&](const Statement& s) {
+    const auto* compute = std::get_if<Compute>(&s.node);
+    const Instruction* in = compute ? &value(rules.kernel, compute->value) : nullptr;
+    const bool fits = std::visit(Overloaded{[&](const Compute&) { return fits_producer(*in); },
+                                            [](const Loop&) { return true; }, [](const Branch&) { return true; },
+                                            [&](const SetVar& set) {
+                                              if (set.declares) own[static_cast<std::size_t>(set.var)] = true;
+                                              return bool(own[static_cast<std::size_t>(set.var)]);
+                                            },
+                                            [](const auto&) { return false; }},
+                                 s.node);
+    rules.require(fits, "pipeline_producer", "a producer that does more than copy");
+    if (!in) return;
+    rules.require(!is_collective(*in) && (in->op != Opcode::get || own[static_cast<std::size_t>(in->integer)]),
+                  "pipeline_producer", "a {} of a producer, which other threads take part in", name_of(*in));
+  });
+}
+
+Range Stage::index_range(const Kernel& kernel) const {
+  return {0, StagePipeline::of(*pipelines_of(kernel).front()).stages - 1};
+}
+
+namespace {
+
+class RunningPipeline : public RunningRegion {
+ public:
+  RunningPipeline(const Kernel& kernel, const StagePipeline& pipeline)
+      : consumers(static_cast<std::size_t>(pipeline.consumers)),
+        kernel_(kernel),
+        stages_(pipeline.stages),
+        needs_(needs_of_producer(kernel, pipeline)) {}
+
+  const std::size_t consumers;
+
+  /// All threads run the statements that lead to the stage, and the computations that access no memory. Only the
+  /// consumers run the rest.
+  std::span<Thread* const> runners(const Statement& s, std::span<Thread* const> threads) const override {
+    const auto* set = std::get_if<SetVar>(&s.node);
+    if (leads_to_stage(s) || (set && needs_.vars[static_cast<std::size_t>(set->var)])) return threads;
+    const auto* compute = std::get_if<Compute>(&s.node);
+    const Instruction* in = compute ? &value(kernel_, compute->value) : nullptr;
+    const bool by_all = in && (computes_alone(*in) || is_broadcast_to_producers(*in));
+    return by_all ? threads : threads.first(std::min(threads.size(), consumers));
+  }
+
+  /// Phases of an iteration: produced, consumed, ended. `produce` returns the slot.
+  std::int64_t produce() {
+    iteration_ = iterations_++;
+    produces_ = true;
+    return iteration_ % stages_;
+  }
+  void consume() { produces_ = false; }
+  void end() { iteration_ = -1; }
+
+  /// A stage's data may be read only in its `consume`: earlier its copies may be in flight, later the copies of the
+  /// next iteration.
+  bool note_read(const Target& from, std::int64_t index, const Actor& actor) override {
+    const std::int64_t produced = element(from, index).iteration;
+    if (produced < 0) return false;
+    if (iteration_ != produced)
+      from.fail(fmt::format("thread {} reads {}[{}], which iteration {} of a pipeline produced, {}", actor.thread,
+                            from.info->name, index, produced,
+                            iteration_ >= 0 ? fmt::format("in iteration {}", iteration_) : "outside the stage"),
+                "stage");
+    return true;
+  }
+
+  /// A producer may overwrite data of earlier iterations that the consumers have finished.
+  bool note_write(const Target& to, std::int64_t index, const Actor& actor) override {
+    Element& use = element(to, index);
+    const std::string& name = to.info->name;
+    const std::int64_t before = use.iteration;
+    if (!produces_) {
+      if (before >= 0)
+        to.fail(fmt::format("thread {} writes {}[{}], which a pipeline produces", actor.thread, name, index),
+                "stage");
+      use.is_consumers = true;
+      return false;
+    }
+    if (use.is_consumers)
+      to.fail(fmt::format("a pipeline produces {}[{}], which its consumers write", name, index), "stage");
+    if (before >= 0 && before != iteration_ && before > iteration_ - stages_)
+      to.fail(
+          fmt::format("iteration {} of a pipeline produces {}[{}], which iteration {} produced and may still consume",
+                      iteration_, name, index, before),
+          "stage");
+    if (before == iteration_ && use.producer != actor.thread)
+      to.fail(
+          fmt::format("threads {} and {} produce {}[{}] in one iteration", use.producer, actor.thread, name, index),
+          "race");
+    use.iteration = iteration_;
+    use.producer = actor.thread;
+    return before >= 0;
+  }
+
+ private:
+  struct Element {
+    std::int64_t iteration = -1;  // iteration that last produced it
+    std::int64_t producer = -1;   // thread that produced it
+    bool is_consumers = false;    // written by consumers
+  };
+  Element& element(const Target& target, std::int64_t index) {
+    if (target.scratch != latest_scratch_) {
+      latest_ = &elements_[latest_scratch_ = target.scratch];
+      latest_->resize(static_cast<std::size_t>(target.count));
+    }
+    return (*latest_)[static_cast<std::size_t>(index)];
+  }
+
+  const Kernel& kernel_;
+  int stages_;
+  ProducerNeeds needs_;
+  std::int64_t iterations_ = 0, iteration_ = -1;  // -1: outside the stage
+  bool produces_ = false;
+  std::unordered_map<const Scratch*, std::vector<Element>> elements_;
+  // Cache of the lookup in elements_ for the scratch accessed last.
+  const Scratch* latest_scratch_ = nullptr;
+  std::vector<Element>* latest_ = nullptr;
+};
+
+RunningPipeline* running_pipeline(const MachineRun& run) {
+  for (RunningRegion* region : run.regions())
+    if (auto* pipeline = dynamic_cast<RunningPipeline*>(region)) return pipeline;
+  return nullptr;
+}
+
+}  // namespace
+
+int consumers_of(const MachineRun& run) {
+  const RunningPipeline* pipeline = running_pipeline(run);
+  return pipeline ? static_cast<int>(pipeline->consumers) : 0;
+}
+
+void StagePipeline::interpret(MachineRun& run, std::span<Thread* const> threads) const {
+  run.barrier();
+  RunningPipeline pipeline(run.kernel(), *this);
+  run.run_inside(pipeline, body, threads);
+}
+
+/// Produces the stage, waits for its copies, then consumes it.
+void Stage::interpret(MachineRun& run, std::span<Thread* const> threads) const {
+  RunningPipeline* const pipeline = running_pipeline(run);
+  LATHE_ASSERT(pipeline);
+  const std::int64_t now = pipeline->produce();
+  for (Thread* t : threads) run.lanes(slot, *t)->integer = now;
+  for (Thread* t : threads.subspan(pipeline->consumers)) {
+    run.run_alone(produce, *t);
+    t->copies.commit();
+    t->copies.wait(0, run.actor(*t));
+  }
+  pipeline->consume();
+  run.run_together(consume, threads.first(pipeline->consumers));
+  pipeline->end();
+}
+
+namespace {
+constexpr const MachineRegionRecord* pipeline_regions[] = {&stage_pipeline_record, &stage_record};
+}  // namespace
+extern const IntrinsicFamily pipeline_intrinsics;
+constinit const IntrinsicFamily pipeline_intrinsics{.regions = pipeline_regions};
+
+}  // namespace lathe::kernel
