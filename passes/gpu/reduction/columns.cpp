@@ -71,11 +71,12 @@ class ColumnsKernel {
       if (i.buffer.valid()) bytes += size_in_bytes(i.dtype);
     const Threads threads = threads_of(program_.points(dims_.columns), lanes_);
     const double down = static_cast<double>(threads.down) / lanes_;
-    splits_ = splits_of(lowering_, {.results = kept().value(),
-                                    .length = program_.points(dims_.reduced).value(),
-                                    .bytes = bytes,
-                                    .threads = down,
-                                    .split_threads = down});
+    splits_ = splits_of(lowering_.gpu, lowering_.tuned.reductions,
+                        {.results = kept().value(),
+                         .length = program_.points(dims_.reduced).value(),
+                         .bytes = bytes,
+                         .threads = down,
+                         .split_threads = down});
   }
 
   KernelContext::Built first() {

@@ -11,8 +11,7 @@ constexpr double partial_bytes = 16;  // written and read, up to 8 bytes each
 
 }  // namespace
 
-int splits_of(const GpuContext& lowering, const LongReduction& r) {
-  const GpuInfo& gpu = lowering.gpu;
+int splits_of(const GpuInfo& gpu, const ReductionSizes& sizes, const LongReduction& r) {
   if (!r.results || *r.results == 0) return 1;
   const double vector_bytes = static_cast<double>(gpu.vectors.bits) / 8,
                thread_rate = 2 * vector_bytes / gpu.load_seconds;
@@ -24,7 +23,7 @@ int splits_of(const GpuContext& lowering, const LongReduction& r) {
   };
   int best = 1;
   double least = seconds(r.threads);
-  for (int splits = 2; splits <= lowering.tuned.reductions.most_splits; splits *= 2) {
+  for (int splits = 2; splits <= sizes.most_splits; splits *= 2) {
     if (splits * r.split_threads * vector_bytes > each) break;
     const double time = seconds(splits * r.split_threads) + r.kernels * gpu.launch_seconds +
                         splits * results * partial_bytes / memory;

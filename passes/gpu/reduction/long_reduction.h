@@ -22,7 +22,7 @@ struct LongReduction {
 
 /// Returns the maximum number of splits per reduction, by an estimate from the sizes alone; 1 if one block is as
 /// fast. Not measured.
-int splits_of(const GpuContext& lowering, const LongReduction& reduction);
+int splits_of(const GpuInfo& gpu, const ReductionSizes& sizes, const LongReduction& reduction);
 
 /// The splits of a reduction of `n` elements: `count` splits of `length`, up to `most` (1: not cut). `length` is a
 /// multiple of `unit`, or `least` if that is larger.

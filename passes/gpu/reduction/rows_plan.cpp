@@ -44,12 +44,13 @@ void RowsPlan::choose_splits(const GpuContext& lowering) {
   for (int i = 0; i < program.size(); ++i)
     if (program[i].buffer.valid() && loops.varies(i)) bytes += size_in_bytes(program[i].dtype);
   bytes *= std::count_if(loops.loops().begin(), loops.loops().end(), works);
-  splits = splits_of(lowering, {.results = program.points(space.outer).value(),
-                                .length = program.points(space.inner).value(),
-                                .bytes = bytes,
-                                .threads = static_cast<double>(threads),
-                                .split_threads = static_cast<double>(block_threads),
-                                .kernels = static_cast<int>(separate.size()) - 1});
+  splits = splits_of(lowering.gpu, lowering.tuned.reductions,
+                     {.results = program.points(space.outer).value(),
+                      .length = program.points(space.inner).value(),
+                      .bytes = bytes,
+                      .threads = static_cast<double>(threads),
+                      .split_threads = static_cast<double>(block_threads),
+                      .kernels = static_cast<int>(separate.size()) - 1});
   if (!is_cut()) return;
   threads = block_threads, rows = 1;
   steps = separate;

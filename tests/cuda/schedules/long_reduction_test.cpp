@@ -169,7 +169,8 @@ TEST_CASE("short or many reductions are not split") {
 TEST_CASE("the number of splits of a long reduction") {
   const auto splits = [](std::optional<std::int64_t> results, std::optional<std::int64_t> length) {
     return gpu::splits_of(
-        {}, {.results = results, .length = length, .bytes = 4, .threads = 1024, .split_threads = 256, .kernels = 1});
+        {}, {},
+        {.results = results, .length = length, .bytes = 4, .threads = 1024, .split_threads = 256, .kernels = 1});
   };
   CHECK(splits(1, 0) == 1);
   CHECK(splits(0, 1 << 20) == 1);
