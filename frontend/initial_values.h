@@ -23,7 +23,8 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
 Tensors initial_values(const ir::Graph& graph, std::span<const Initializer> initializers, std::uint64_t seed,
                        const DimBindings& bindings = {});
 
-/// Returns the initial value of one parameter or state, to create them one at a time. Throws UserError [argument_unknown] too.
+/// Returns the initial value of one parameter or state, to create them one at a time. Throws UserError
+/// [argument_unknown] too.
 HostTensor initial_value(const ir::Graph& graph, std::string_view name, std::span<const Initializer> initializers,
                          std::uint64_t seed, const DimBindings& bindings = {});
 

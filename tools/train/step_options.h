@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "ir/support/object_store.h"
 #include "ir/options/lower_options.h"
+#include "ir/support/object_store.h"
 #include "runtime/compile.h"
 #include "tools/options/division.h"
 
