@@ -137,8 +137,10 @@ TEST_CASE("text training: every optimizer and schedule trains, and a run resumes
     TextTraining(options).run();
     REQUIRE(observer.losses.size() == 12);
     CHECK(observer.losses.back() < observer.losses.front());
-    // Each optimizer takes a path of its own.
-    for (const std::vector<double>& other : all) CHECK(other != observer.losses);
+    // Each optimizer takes a path of its own, but 8-bit states are for matrices larger than these.
+    const bool is_small = optimizer == "adamw-8bit";
+    if (is_small) CHECK(observer.losses == all[0]);
+    for (const std::vector<double>& other : all) CHECK((is_small || other != observer.losses));
     all.push_back(observer.losses);
   }
   std::vector<double> last;

@@ -397,7 +397,7 @@ TEST_CASE("dump runs the stages that options request, and times them", "[tools]"
   INFO(divided.err);
   CHECK_THAT(divided.out, Contains("all_reduce") && Contains("B@data"));
   CHECK_THAT(run_lathe(scratch, "dump --mesh data=2 --split B:data --after exchanges " + file).out,
-             Contains("\nexchange 0: all_reduce along data=2, after the launches\n") && Contains("\"drop.lathe\":3"));
+             Contains("\nexchange 0: all_reduce along data=2, after the launches\n") && Contains("drop.lathe\":3"));
   CHECK_THAT(run_lathe(scratch, "dump --after exchanges " + file).out, Contains("// no exchanges"));
   const auto timed = run_lathe(
       scratch, "dump --times --evaluation --mesh data=2 --split B:data --dim B=4 --after memory-plan " + file);

@@ -139,13 +139,14 @@ Value factor(const Value& operand, const std::string& labels, const std::string&
   return is_short ? cast(ordered, f32) : ordered;
 }
 
-/// Dot products, without rows or columns that share an operand: nothing is read twice, and a sum runs in parallel and
-/// is precise for any length (passes/lowering/block_sums.h).
+/// Dot products along one dim, without rows or columns that share an operand: nothing is read twice, and a sum runs
+/// in parallel and is precise for any length (passes/lowering/block_sums.h). Over several dims, the sum would store
+/// one partial result per index of the outer ones.
 std::optional<Value> dot_products(const Context& c) {
   if (c.node.op != &ops::contract || is_complex(c.node.type.dtype)) return std::nullopt;
   const ContractionRoles roles = roles_of(c.node);
   const std::string batch = roles.batch(), summed = roles.contracted();
-  if (!roles.lhs_free().empty() || !roles.rhs_free().empty() || summed.empty()) return std::nullopt;
+  if (!roles.lhs_free().empty() || !roles.rhs_free().empty() || summed.size() != 1) return std::nullopt;
   std::string kept = roles.lhs;
   std::erase_if(kept, [&](char label) { return summed.find(label) != std::string::npos; });
   const std::string order = kept == batch ? roles.lhs : batch + summed;
