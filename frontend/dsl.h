@@ -13,6 +13,7 @@
 #include "frontend/nn/substitution.h"
 #include "frontend/ops/check_custom_op.h"
 #include "frontend/ops/custom_op.h"
+#include "frontend/ops/derived_ops.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
 #include "frontend/tensor.h"

@@ -124,6 +124,12 @@ Tensor Graph::causal_mask(const Dim& rows, const Dim& columns, std::int64_t diag
   return Tensor(ir::le(column, limit));
 }
 
+Tensor Graph::eye(const Dim& size, DType dtype, Where at) const {
+  const detail::Line line(builder(at), at);
+  return Tensor(
+      ir::cast(ir::eq(ir::iota(*state_, {size, size}, 0, i64), ir::iota(*state_, {size, size}, 1, i64)), dtype));
+}
+
 std::vector<Tensor> Graph::parameters(Where at) const {
   ir::GraphBuilder& builder = this->builder(at);
   std::vector<Tensor> found;

@@ -77,6 +77,14 @@ class Graph {
   Tensor constant(const Number& value, DType dtype, Where at = Where::current()) const;
   Tensor full(const Shape& shape, const Number& value, DType dtype, Where at = Where::current()) const;
   Tensor literal(const Shape& shape, NumberList values, DType dtype, Where at = Where::current()) const;
+  /// Tensors of zeros, of ones, and the identity [size, size].
+  Tensor zeros(const Shape& shape, DType dtype, Where at = Where::current()) const {
+    return full(shape, 0, dtype, at);
+  }
+  Tensor ones(const Shape& shape, DType dtype, Where at = Where::current()) const {
+    return full(shape, 1, dtype, at);
+  }
+  Tensor eye(const Dim& size, DType dtype, Where at = Where::current()) const;
   Tensor arange(const Dim& size, DType dtype, Where at = Where::current()) const;          ///< 0, 1, .. size-1
   Tensor dim_value(const Dim& dim, DType dtype = i64, Where at = Where::current()) const;  ///< its size: []
   /// Draw from random_state(): uniformly in low <= x < high, where rounding to the dtype can yield high itself, or

@@ -134,6 +134,9 @@ Tensor Tensor::flatten(DimIndex first, DimIndex last, Where at) const {
 Tensor Tensor::slice(DimIndex dim, const Dim& start, const Dim& stop, std::int64_t step, Where at) const {
   return built("slice", at, [&](auto& a) { return ir::slice(a, dim, start, stop, step); }, *this);
 }
+Tensor Tensor::slice(DimIndex dim, const Dim& start, Where at) const {
+  return slice(dim, start, size(dim, at), 1, at);
+}
 Tensor Tensor::select(DimIndex dim, const Dim& index, Where at) const {
   return built("select", at, [&](auto& a) { return ir::select(a, dim, index); }, *this);
 }
@@ -141,6 +144,21 @@ std::vector<Tensor> Tensor::split(const Dim& size, DimIndex dim, Where at) const
   detail::check_operands("split", at, {this});
   const detail::Line line(*this, at);
   return tensors(ir::split(value(), size, dim));
+}
+std::vector<Tensor> Tensor::split(std::initializer_list<Dim> sizes, DimIndex dim, Where at) const {
+  detail::check_operands("split", at, {this});
+  const Dim whole = size(dim, at);
+  Dim first = 0;
+  std::vector<Tensor> parts;
+  for (const Dim& size : sizes) {
+    parts.push_back(slice(dim, first, first + size, 1, at));
+    first = first + size;
+  }
+  if (first.unnamed() != whole.unnamed())
+    throw UserError(detail::line_of(builder(at), at), "split",
+                    fmt::format("the sizes add up to {}, and the dim is {}", first.to_string(), whole.to_string()),
+                    "split_size", "give sizes that cover the dim");
+  return parts;
 }
 std::vector<Tensor> Tensor::chunk(std::int64_t chunks, DimIndex dim, Where at) const {
   detail::check_operands("chunk", at, {this});

@@ -93,9 +93,12 @@ class Tensor {
   Tensor flatten(DimIndex first, DimIndex last, Where at = Where::current()) const;  ///< (2, 3) -> [B, S, h*d]
   Tensor slice(DimIndex dim, const Dim& start, const Dim& stop, std::int64_t step = 1,
                Where at = Where::current()) const;
+  Tensor slice(DimIndex dim, const Dim& start, Where at = Where::current()) const;   ///< from `start` to the end
   Tensor select(DimIndex dim, const Dim& index, Where at = Where::current()) const;  ///< (1, 0) -> [B, h, d]
   /// Returns slices of `size` indices of a dim each; the last one may have fewer. [split_size]
   std::vector<Tensor> split(const Dim& size, DimIndex dim, Where at = Where::current()) const;
+  /// Returns slices of the given sizes, which add up to that of the dim. [split_size]
+  std::vector<Tensor> split(std::initializer_list<Dim> sizes, DimIndex dim, Where at = Where::current()) const;
   /// Returns `chunks` slices of equal size along a dim. [chunk_size]
   std::vector<Tensor> chunk(std::int64_t chunks, DimIndex dim, Where at = Where::current()) const;
   Tensor diagonal(DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current()) const;
@@ -153,6 +156,10 @@ Tensor operator/(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Number& b);
 Tensor operator/(const Number& a, const Operand& b);
 Tensor operator%(const Operand& a, const Operand& b);  ///< integers
+Tensor& operator+=(Tensor& a, const Operand& b);       ///< a = a + b
+Tensor& operator-=(Tensor& a, const Operand& b);
+Tensor& operator*=(Tensor& a, const Operand& b);
+Tensor& operator/=(Tensor& a, const Operand& b);
 Tensor operator-(const Operand& a);
 Tensor operator==(const Operand& a, const Operand& b);  ///< comparisons give bool tensors
 Tensor operator==(const Operand& a, const Number& b);
@@ -166,6 +173,12 @@ Tensor operator>(const Operand& a, const Operand& b);
 Tensor operator>(const Operand& a, const Number& b);
 Tensor operator>=(const Operand& a, const Operand& b);
 Tensor operator>=(const Operand& a, const Number& b);
+Tensor operator==(const Number& a, const Operand& b);
+Tensor operator!=(const Number& a, const Operand& b);
+Tensor operator<(const Number& a, const Operand& b);
+Tensor operator<=(const Number& a, const Operand& b);
+Tensor operator>(const Number& a, const Operand& b);
+Tensor operator>=(const Number& a, const Operand& b);
 Tensor operator&(const Operand& a, const Operand& b);  ///< bool; no short circuit, hence not &&
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);  ///< bool: not

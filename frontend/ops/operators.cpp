@@ -61,6 +61,16 @@ Tensor operator>=(const Operand& a, const Operand& b) { return built("ge", a.at,
 Tensor operator>=(const Operand& a, const Number& b) {
   return built("ge", a.at, [&](auto& x) { return ir::ge(x, b); }, a.tensor);
 }
+Tensor operator==(const Number& a, const Operand& b) { return b == a; }
+Tensor operator!=(const Number& a, const Operand& b) { return b != a; }
+Tensor operator<(const Number& a, const Operand& b) { return b > a; }
+Tensor operator<=(const Number& a, const Operand& b) { return b >= a; }
+Tensor operator>(const Number& a, const Operand& b) { return b < a; }
+Tensor operator>=(const Number& a, const Operand& b) { return b <= a; }
+Tensor& operator+=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) + b; }
+Tensor& operator-=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) - b; }
+Tensor& operator*=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) * b; }
+Tensor& operator/=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) / b; }
 Tensor operator&(const Operand& a, const Operand& b) {
   return built("logical_and", a.at, ir::logical_and, a.tensor, b.tensor);
 }

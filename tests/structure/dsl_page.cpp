@@ -42,7 +42,7 @@ const std::vector<Section>& sections() {
       {"Tensors", {"frontend/tensor.h"}},
       {"Graphs", {"frontend/graph.h", "frontend/init.h", "frontend/initial_values.h"}},
       {"Functions of one op", {"frontend/ops/plain_ops.h"}},
-      {"Other functions", {"frontend/ops/ops.h"}},
+      {"Other functions", {"frontend/ops/ops.h", "frontend/ops/derived_ops.h"}},
       {"Losses", {"frontend/ops/losses.h"}},
       {"Gradients", {"frontend/grad.h"}},
       {"Modules",

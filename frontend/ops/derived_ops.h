@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "frontend/ops/ops.h"
+#include "frontend/tensor.h"
+
+/// Functions that are composed of other ops, and second forms of methods and functions. Shapes are in brackets.
+namespace lathe {
+
+// ---- reductions; no axes: over all dims
+Tensor sum(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
+Tensor mean(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
+Tensor max(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
+Tensor min(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
+/// The variance, divided by the number of elements minus `correction`.
+Tensor var(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, std::int64_t correction = 1,
+           Where at = Where::current());
+/// log(sum(exp(a))) without overflow.
+Tensor logsumexp(const Tensor& a, DimIndex dim, Flag keepdim = false, Where at = Where::current());
+/// The index of the largest element, i64; the first one on a tie.
+Tensor argmax(const Tensor& a, DimIndex dim, Where at = Where::current());
+/// The index of the smallest element of a float tensor, i64; the first one on a tie.
+Tensor argmin(const Tensor& a, DimIndex dim, Where at = Where::current());
+/// Whether any element of a bool tensor is true; false for no elements.
+Tensor any(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
+/// Whether all elements of a bool tensor are true; true for no elements.
+Tensor all(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
+/// The root of the sum of squares.
+Tensor norm(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
+/// a / max(norm(a), eps) along a dim, as torch.nn.functional.normalize.
+Tensor normalize(const Tensor& a, DimIndex dim = -1, double eps = 1e-12, Where at = Where::current());
+
+// ---- element-wise
+/// The smallest whole number not below a; its gradient is 0.
+Tensor ceil(const Tensor& a, Where at = Where::current());
+/// Whether elements are NaN.
+Tensor isnan(const Tensor& a, Where at = Where::current());
+/// Whether elements are neither NaN nor infinite.
+Tensor isfinite(const Tensor& a, Where at = Where::current());
+Tensor maximum(const Number& a, const Tensor& b, Where at = Where::current());
+Tensor minimum(const Number& a, const Tensor& b, Where at = Where::current());
+/// a to the power b, for a number a.
+Tensor pow(const Number& a, const Tensor& b, Where at = Where::current());
+
+// ---- shapes
+/// Zeros, or ones, in the shape and dtype of `a`.
+Tensor zeros_like(const Tensor& a, Where at = Where::current());
+Tensor ones_like(const Tensor& a, Where at = Where::current());
+/// The elements of a dim in reverse order.
+Tensor flip(const Tensor& a, DimIndex dim, Where at = Where::current());
+/// torch.roll along a dim: element i moves to i + shift, and around the end. `shift` is from 0 to the size.
+Tensor roll(const Tensor& a, const Dim& shift, DimIndex dim, Where at = Where::current());
+/// a [n], b [m] -> [n, m].
+Tensor outer(const Tensor& a, const Tensor& b, Where at = Where::current());
+
+// ---- networks
+/// (x - mean) / sqrt(variance + eps) over the last dim.
+Tensor layer_norm(const Tensor& x, double eps = 1e-5, Where at = Where::current());
+/// Zeroes each element with probability p and scales the others by 1 / (1 - p). Draws from Graph::random_state() of
+/// the graph of `a`.
+Tensor dropout(const Tensor& a, double p, Where at = Where::current());
+/// Attention without a mask, or with a causal one; scores are divided by the root of the size of a head, which must
+/// be known [attention_scale]. Otherwise as attention() with all arguments.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Causal& causal = false,
+                 Where at = Where::current());
+
+}  // namespace lathe
