@@ -5,6 +5,7 @@
 #include "frontend/built.h"
 #include "frontend/graph.h"
 #include "frontend/train/named_gradient.h"
+#include "frontend/train/own_lines.h"
 #include "frontend/train/step_error.h"
 
 namespace lathe::detail {
@@ -28,7 +29,7 @@ void check(const NamedGradient& each, const Location& line) {
 void run_hook(const GradientHook& hook, ir::GraphBuilder& builder, std::span<NamedGradient> gradients) {
   const Location line = builder.location();
   {
-    const ir::GraphBuilder::At at(builder, Location("", line.line(), line.scope()));
+    const OwnLines own(builder);
     hook(gradients);
   }
   for (const NamedGradient& each : gradients) {
