@@ -250,7 +250,7 @@ UpdateState with_averages(const OptimizerStep& step, double decay) {
       };
 }
 
-/// Adds the updates of the parameters of a group; null: of those in no group.
+/// Adds the updates of the parameters of `group`; if null, of all parameters without a group.
 void add_updates(const std::vector<Trained>& trained, const ParameterGroup* group, const Optimizer& optimizer,
                  const OptimizerStep& step, const TrainingOptions& options) {
   std::vector<ParameterUpdate> updates;

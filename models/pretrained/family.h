@@ -43,7 +43,7 @@ struct Family {
   KeyTable keys;                              ///< a rule for each key of config.json, with the defaults
   std::variant<DescribeCausalLm, DescribeEncoder, MakeSeq2SeqLm, DescribeImageModel> make;
   TensorNames names = {};
-  /// rope_parameters may have "full_attention" and "sliding_attention", with the parameters of these layers.
+  /// rope_parameters may have the keys "full_attention" and "sliding_attention": one object per kind of layer.
   bool has_ropes_by_layer = false;
 };
 

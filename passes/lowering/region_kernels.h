@@ -11,7 +11,7 @@
 
 namespace lathe {
 
-/// The input of all schedules. Those of a CPU or a GPU also receive its entry and its tuned sizes.
+/// The input of all schedules. CpuContext and GpuContext add the hardware entry and the tuned sizes.
 struct LoweringContext {
   const ir::Graph& graph;
   const FusionPlan& plan;

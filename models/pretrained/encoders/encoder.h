@@ -127,8 +127,8 @@ class Encoder : public nn::Module {
   std::optional<nn::Parameter> head_table_, head_bias_;
 };
 
-/// Returns the output layer if "architectures" names one of the models that have it; nothing for one of those that
-/// have not, and for files without the key. Throws UserError [config_value] for others.
+/// Returns `head` if "architectures" names a model in `with_head`; nothing if it names a model in `without`, or if
+/// the file lacks the key. Throws UserError [config_value] for any other model.
 std::optional<EncoderOptions::Head> head_if(const Config& config, const std::vector<std::string>& with_head,
                                             const std::vector<std::string>& without,
                                             const EncoderOptions::Head& head);

@@ -43,8 +43,8 @@ RegionForm form_of(RegionKind kind);
 struct Region {
   RegionForm form;
   Shape domain;
-  /// In topological order; the first is the contraction, reduction or scatter. Those of an attention include the
-  /// members of all outputs.
+  /// In topological order; the first is the contraction, reduction or scatter. An attention lists the members of all
+  /// its outputs too.
   std::vector<ir::ValueId> members;
 
   RegionKind kind() const { return static_cast<RegionKind>(form.index()); }

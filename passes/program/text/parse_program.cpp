@@ -185,7 +185,7 @@ class ProgramParser {
     return made;
   }
 
-  Multiplier multiplier() { return one_of(Multiplier::wgmma, "what the kernel multiplies with, such as \"fma\""); }
+  Multiplier multiplier() { return one_of(Multiplier::wgmma, "the multiplier of the kernel, such as \"fma\""); }
 
   void figure(Launch& into) {
     if (in_.accept_word("work")) {
@@ -427,7 +427,7 @@ class ProgramParser {
     for (const KernelUse& use : kernel_uses_) check(use);
   }
 
-  /// A launch, as far as its kernel must agree with it.
+  /// The properties of a launch that its kernel must match.
   struct KernelUse {
     Token at;
     int kernel;

@@ -8,7 +8,7 @@
 namespace lathe {
 
 /// Parses the text of a program, as print_program writes it. print_program(parse_program(print_program(p))) equals
-/// print_program(p). Statements may come in any order, except that a launch belongs to the region before it. `also`
+/// print_program(p). Statements may be in any order, but a launch must follow its region. `also`
 /// is that of kernel::parse_kernel. Does not verify the program (passes/lowering/verify/verify_program.h).
 ///
 /// Throws ParseError for syntax errors, unknown buffers and kernels, launches with more or fewer buffers or dims than

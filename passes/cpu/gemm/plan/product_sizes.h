@@ -66,7 +66,7 @@ struct ProductLimits {
   std::int64_t distant_columns = 256;    ///< more columns, and as much k, amortize a copy of a distant left operand
   std::int64_t direct_columns = 64;      ///< maximum columns of a batch's right operand that is read in place
   std::int64_t dots_depth = 256;         ///< minimum k for which dot products amortize the sum over lanes
-  std::int64_t dots_rows = 32;           ///< maximum rows of such dot products
+  std::int64_t dots_rows = 32;           ///< maximum rows of dot products with at least dots_depth k
   std::int64_t short_dots_rows = 8;      ///< maximum rows of dot products with smaller k
   std::int64_t gemv_rows = 4;            ///< maximum rows for which a right operand is streamed from memory
   std::int64_t prefetched_small_m = 16;  ///< maximum rows for which few k are prefetched at a time
