@@ -13,7 +13,7 @@
 #include <map>
 #include <tuple>
 
-#include "bench/op_cases.h"
+#include "bench/cases/op_cases.h"
 #include "passes/program/program.h"
 #include "runtime/compile.h"
 #include "runtime/host/peak.h"

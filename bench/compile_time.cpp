@@ -108,7 +108,7 @@ void add_lowering(Phases& phases, const ir::Graph& step) {
   phases.time("lowering: plan_fusion", [&] { return plan_fusion(now.graph); });
   const Program program = phases.time("lowering: all", [&] {
     Compilation lowered = now;
-    run_until(lowered, "exchanges");
+    run_until(lowered, "collectives");
     return std::move(lowered.program);
   });
   phases.time("lowering: verify_program", [&] {

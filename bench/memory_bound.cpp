@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "bench/memory_cases.h"
+#include "bench/cases/memory_cases.h"
 #include "runtime/compile.h"
 #include "runtime/host/seconds.h"
 

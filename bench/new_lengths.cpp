@@ -25,7 +25,7 @@
 #include "passes/memory/memory_planner.h"
 #include "runtime/backend.h"
 #include "runtime/compile.h"
-#include "runtime/dim_table.h"
+#include "runtime/run/dim_table.h"
 
 namespace {
 

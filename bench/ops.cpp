@@ -14,8 +14,8 @@
 #include <optional>
 #include <sstream>
 
-#include "bench/memory_cases.h"
-#include "bench/op_cases.h"
+#include "bench/cases/memory_cases.h"
+#include "bench/cases/op_cases.h"
 #include "runtime/compile.h"
 #include "runtime/host/host_cpu.h"
 #include "runtime/host/peak.h"

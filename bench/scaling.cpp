@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <map>
 
+#include "bench/cases/scaling_cases.h"
 #include "bench/program_text.h"
-#include "bench/scaling_cases.h"
 #include "codegen/llvm/jit.h"
 #include "ir/tensor/verifier.h"
 #include "passes/compile/compilation.h"
@@ -103,7 +103,7 @@ void measure(const bench::ScalingCase& c, std::size_t s, Table& table, const std
   const ir::Graph& passed = now.graph;
   table.time("  verify once", s, [&] { return ir::find_defect(passed); });
   const Program program = table.time("lower", s, [&] {
-    run_until(now, "exchanges");
+    run_until(now, "collectives");
     return now.program;
   });
   table.time("  plan_fusion", s, [&] { return plan_fusion(passed); });

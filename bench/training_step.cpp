@@ -29,8 +29,8 @@
 #include <optional>
 #include <sstream>
 
+#include "bench/cases/step_cases.h"
 #include "bench/memory_floor.h"
-#include "bench/step_cases.h"
 #include "frontend/train/training.h"
 #include "ir/tensor/binding.h"
 #include "passes/memory/memory_plan.h"

@@ -12,7 +12,7 @@
 #include "frontend/initial_values.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/train/step.h"
-#include "ir/support/philox.h"
+#include "ir/support/numbers/philox.h"
 
 using namespace lathe;
 

@@ -11,8 +11,8 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
-#include "ir/support/float_environment.h"
-#include "ir/support/philox.h"
+#include "ir/support/numbers/float_environment.h"
+#include "ir/support/numbers/philox.h"
 
 namespace lathe {
 

@@ -8,8 +8,8 @@
 
 #include "ir/support/object_store.h"
 #include "passes/lowering/machine.h"
-#include "runtime/program_runner.h"
 #include "runtime/ranks/agreement.h"
+#include "runtime/run/program_runner.h"
 #include "runtime/target.h"
 
 /// The interface between the compiler and the kinds of machines it compiles for. Nothing outside a backend's own

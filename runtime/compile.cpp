@@ -7,7 +7,7 @@
 #include <limits>
 #include <thread>
 
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile/compilation.h"
@@ -51,11 +51,11 @@ void compare_targets(const CompileOptions& options) {
 }
 
 /// Returns a text of the program's collectives in execution order, for comparison between ranks.
-std::string exchanges_text(const Program& program) {
+std::string collectives_text(const Program& program) {
   std::string text;
-  for (const Exchange& exchange : program.exchanges) {
-    text += fmt::format("{} {} {}:", static_cast<int>(exchange.kind), exchange.axis, exchange.offset);
-    for (const Exchange::Part& part : exchange.parts)
+  for (const Collective& collective : program.collectives) {
+    text += fmt::format("{} {} {}:", static_cast<int>(collective.kind), collective.axis, collective.offset);
+    for (const Collective::Part& part : collective.parts)
       text += fmt::format(" {}[{}]", name(program.buffers[static_cast<std::size_t>(part.from)].dtype),
                           part.elements.to_string());
     text += '\n';
@@ -66,7 +66,7 @@ std::string exchanges_text(const Program& program) {
 /// Checks before the first run that all ranks have the same graph, devices and compiled code.
 void compare_ranks(Ranks& ranks, const Device& device, const ir::Graph& graph, const Program& program) {
   const auto digest = [](std::string_view text) { return sha256_hex(text).substr(0, 16); };
-  std::string code = exchanges_text(program);
+  std::string code = collectives_text(program);
   for (const kernel::Kernel& kernel : program.kernels) code += device.code_key(kernel);
   require_agreement(
       ranks, {{"the graph", digest(ir::print(graph)), "build the same graph with the same splits on all processes"},
@@ -82,7 +82,7 @@ TuningChoices tuned_choices(const CompileOptions& options, const Device& device,
                              [&](const LowerOptions& lowering) {
                                Compilation trial = prepared;
                                trial.request.lower = lowering;
-                               run_until(trial, "exchanges");
+                               run_until(trial, "collectives");
                                return std::move(trial.program);
                              },
                          .code_key = [&](const kernel::Kernel& kernel) { return device.code_key(kernel); },
@@ -232,7 +232,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
 
   start = Clock::now();
   if (options.tune) now.request.lower.tuning = tuned_choices(options, *device, now, impl->summary);
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   impl->program = std::move(now.program);
   impl->summary.passes = std::move(now.runs);
   set_user_types(impl->program, own);

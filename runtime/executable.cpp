@@ -3,7 +3,7 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable_impl.h"
 #include "runtime/parameters/parameter_store.h"

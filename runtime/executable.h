@@ -12,9 +12,9 @@
 #include "ir/support/tensors/tensor_ref.h"
 #include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
-#include "runtime/launch_time.h"
 #include "runtime/parameters/parameters.h"
 #include "runtime/ranks/ranks.h"
+#include "runtime/run/launch_time.h"
 #include "runtime/tune/tune_options.h"
 
 namespace lathe {
@@ -31,7 +31,7 @@ struct CompileSummary {
   int launches = 0;  ///< launches per run
   int compiled = 0, from_cache = 0;
   double pass_seconds = 0, lower_seconds = 0, codegen_seconds = 0;
-  /// The stages that ran, in order: passes, rematerialize (with a memory budget), fuse, kernels, exchanges,
+  /// The stages that ran, in order: passes, rematerialize (with a memory budget), fuse, kernels, collectives,
   /// memory-plan (if every size is known or reserved; otherwise the first run plans), code generation (asm, cuda).
   std::vector<PassRun> passes;
   std::optional<TuneReport> tuned;  ///< with CompileOptions::tune

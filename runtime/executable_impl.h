@@ -8,9 +8,9 @@
 
 #include "passes/program/program.h"
 #include "passes/transforms/sizes/index_lookups.h"
-#include "runtime/argument_binder.h"
 #include "runtime/executable.h"
-#include "runtime/program_runner.h"
+#include "runtime/run/argument_binder.h"
+#include "runtime/run/program_runner.h"
 
 namespace lathe {
 

@@ -1,4 +1,4 @@
-"""The models of bench/step_cases.cpp as functions of a dictionary of parameters, written once for both peers.
+"""The models of bench/cases/step_cases.cpp as functions of a dictionary of parameters, written once for both peers.
 
 `ops` is torch_ops or jax_ops; `p` maps Lathe's parameter names to arrays; each function gives the mean loss.
 """

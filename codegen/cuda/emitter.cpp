@@ -52,7 +52,7 @@ class Emitter : RegionText {
     vars_.resize(kernel.vars.size());
     summed_.resize(kernel.vars.size());
     kernel::for_each_statement(kernel.body, [this](const kernel::Statement& s) {
-      const Instruction* in = kernel::machine_operation(kernel_, s);
+      const Instruction* in = kernel::intrinsic_operation(kernel_, s);
       if (!in || kernel::record_of(*in)->sums != kernel::OfSums::adds_later) return;
       for (const kernel::VarId var : in->machine->vars) summed_[at(var)] = true;
     });
@@ -136,7 +136,7 @@ class Emitter : RegionText {
   }
 
   void statement(const kernel::Compute& s) {
-    if (info(s.value).type == kernel::no_value) return line("{};", machine_text(s.value));
+    if (info(s.value).type == kernel::no_value) return line("{};", intrinsic_text(s.value));
     Expression e = compute(s.value);
     Expression& known = values_[at(s.value)];
     if (inlined_[at(s.value)] && e.text.size() <= longest_inlined) return void(known = std::move(e));
@@ -151,7 +151,7 @@ class Emitter : RegionText {
     if (in.buffer != none) return {load(in)};
     const bool in_32 = indices_.computes_in_int32(id);
     const auto result = [&]() -> Expression {
-      if (in.op == Opcode::machine) return {machine_text(id)};
+      if (in.op == Opcode::intrinsic) return {intrinsic_text(id)};
       std::vector<Expression> args;
       for (const ValueId arg : in.args) args.push_back(in_32 ? value(arg) : int64(arg));
       return expression(kernel_, in, args, in_32);
@@ -180,7 +180,7 @@ class Emitter : RegionText {
     ValueId id_;
   };
 
-  std::string machine_text(ValueId id) const { return hook_of(kernel_, info(id)).text(info(id), Words(*this, id)); }
+  std::string intrinsic_text(ValueId id) const { return hook_of(kernel_, info(id)).text(info(id), Words(*this, id)); }
 
   /// Returns whether a contiguous access of `lanes` lanes can be vectorized, up to 16 bytes at a time.
   bool is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
@@ -253,7 +253,7 @@ class Emitter : RegionText {
          allocate_shared(shared_used_, bytes, alignment));
   }
 
-  void statement(const kernel::MachineRegion& s) { hook_of(kernel_, s).write(s, *this); }
+  void statement(const kernel::IntrinsicRegion& s) { hook_of(kernel_, s).write(s, *this); }
 
   const Kernel& kernel() const override { return kernel_; }
   const GpuInfo& gpu() const override { return gpu_; }
@@ -303,7 +303,7 @@ class Emitter : RegionText {
     }
     if (s.kind == LoopKind::unroll) line("#pragma unroll");
     const bool is_stage = std::any_of(s.body.begin(), s.body.end(), [this](const kernel::Statement& inside) {
-      const Instruction* in = kernel::machine_operation(kernel_, inside);
+      const Instruction* in = kernel::intrinsic_operation(kernel_, inside);
       return in && hook_of(kernel_, *in).is_stage;
     });
     if (s.kind == LoopKind::serial && (is_stage || holds_region)) line("#pragma unroll 1");

@@ -83,7 +83,7 @@ Expression expression(const Kernel& kernel, const Instruction& in, std::span<con
     case Opcode::load_strided:
     case Opcode::gather:
     case Opcode::get:
-    case Opcode::machine: break;
+    case Opcode::intrinsic: break;
   }
   throw InternalError("an instruction that is no expression");
 }
@@ -95,7 +95,7 @@ bool is_pure(const Instruction& in) {
     case Opcode::broadcast:
     case Opcode::ramp:
     case Opcode::extract: return true;
-    case Opcode::machine: return kernel::record_of(in)->is_pure;
+    case Opcode::intrinsic: return kernel::record_of(in)->is_pure;
     case Opcode::constant:
     case Opcode::dim:
     case Opcode::loop_index:

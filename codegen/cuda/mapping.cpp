@@ -33,7 +33,7 @@ std::size_t axis_of(LoopKind kind) {
 bool has_barrier(const Block& block) {
   return std::any_of(block.begin(), block.end(), [](const kernel::Statement& s) {
     if (const auto* loop = std::get_if<Loop>(&s.node)) return has_barrier(loop->body);
-    return std::holds_alternative<kernel::Barrier>(s.node) || std::holds_alternative<kernel::MachineRegion>(s.node);
+    return std::holds_alternative<kernel::Barrier>(s.node) || std::holds_alternative<kernel::IntrinsicRegion>(s.node);
   });
 }
 
@@ -87,7 +87,7 @@ class Reader {
 
   void statement(const kernel::Compute& s) {
     const kernel::Instruction& in = value(kernel_, s.value);
-    if (in.op == Opcode::machine) hook_of(kernel_, in);
+    if (in.op == Opcode::intrinsic) hook_of(kernel_, in);
     scratch_use(in.buffer);
   }
   void statement(const kernel::SetVar&) {}
@@ -121,7 +121,7 @@ class Reader {
     mapping_.shared_alignment = std::max(mapping_.shared_alignment, alignment);
   }
 
-  void statement(const kernel::MachineRegion& s) {
+  void statement(const kernel::IntrinsicRegion& s) {
     const RegionHook& hook = hook_of(kernel_, s);
     if (hook.blocks_at_once) mapping_.blocks_at_once = hook.blocks_at_once(s);
     const std::int64_t words = hook.shared_words ? hook.shared_words(kernel_, s) : 0;
@@ -209,9 +209,9 @@ class Bounds {
 int shared_alignment(const Kernel& kernel, BufferId buffer) {
   int alignment = 16;
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
-    const kernel::Instruction* in = kernel::machine_operation(kernel, s);
+    const kernel::Instruction* in = kernel::intrinsic_operation(kernel, s);
     if (!in) return;
-    for (const kernel::MachineBuffer& operand : in->machine->buffers)
+    for (const kernel::IntrinsicBuffer& operand : in->machine->buffers)
       if (operand.id == buffer) alignment = std::max(alignment, kernel::record_of(*in)->shared_alignment);
   });
   return alignment;

@@ -72,9 +72,9 @@ const std::set<std::string, std::less<>>& reserved() {
 }
 
 /// Returns whether the text of intrinsics and regions uses this name.
-bool is_machine_word(std::string_view name) {
-  const auto families = machine_families();
-  return std::any_of(families.begin(), families.end(), [&](const MachineFamily& family) {
+bool is_intrinsic_word(std::string_view name) {
+  const auto families = hook_families();
+  return std::any_of(families.begin(), families.end(), [&](const HookFamily& family) {
     return std::find(family.words.begin(), family.words.end(), name) != family.words.end();
   });
 }
@@ -119,7 +119,7 @@ std::string comment_text(std::string_view text) {
 std::string UniqueNames::take(std::string_view wanted) {
   const std::string base = identifier(wanted);
   std::string result = base;
-  for (int n = 2; reserved().contains(result) || parse_scalar_op(result) || is_machine_word(result) ||
+  for (int n = 2; reserved().contains(result) || parse_scalar_op(result) || is_intrinsic_word(result) ||
                   is_local_name(result) || !taken_.insert(result).second;
        ++n)
     result = fmt::format("{}_{}", base, n);

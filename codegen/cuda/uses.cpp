@@ -57,7 +57,7 @@ class Counter {
     block(s.then_block);
     block(s.else_block);
   }
-  void statement(const kernel::MachineRegion& s) {
+  void statement(const kernel::IntrinsicRegion& s) {
     for (const kernel::Block& body : s.bodies) block(body);
   }
   void statement(const kernel::Loop& s) {

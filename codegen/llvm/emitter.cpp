@@ -95,15 +95,15 @@ class Emitter : KernelCode {
     status_->setName("status");
     bind_values();
     vars_.assign(kernel_.vars.size(), nullptr);
-    const std::vector<const MachineHook*> hooks = hooks_of(kernel_, target_);
-    for (const MachineHook* hook : hooks)
+    const std::vector<const IntrinsicHook*> hooks = hooks_of(kernel_, target_);
+    for (const IntrinsicHook* hook : hooks)
       if (hook->enter) hook->enter(b_);
     if (kernel_.parallel_loop()) {
       block(kernel_.body);
     } else {
       when(b_.CreateICmpSLT(begin_, end_), [&] { block(kernel_.body); });
     }
-    for (const MachineHook* hook : hooks)
+    for (const IntrinsicHook* hook : hooks)
       if (hook->leave) hook->leave(b_);
     // Non-temporal stores are weakly ordered, so fence before returning.
     if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
@@ -220,7 +220,7 @@ class Emitter : KernelCode {
       case Opcode::get:
         return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
                              vars_[static_cast<std::size_t>(in.integer)]);
-      case Opcode::machine: return hook_of(kernel_, in).emit(in, *this);
+      case Opcode::intrinsic: return hook_of(kernel_, in).emit(in, *this);
     }
     throw InternalError("a value that no statement computes");
   }
@@ -279,7 +279,7 @@ class Emitter : KernelCode {
   }
 
   void statement(const kernel::Barrier&) { of_a_gpu("a barrier"); }
-  void statement(const kernel::MachineRegion& s) { of_a_gpu(fmt::format("a {}", s.record->name)); }
+  void statement(const kernel::IntrinsicRegion& s) { of_a_gpu(fmt::format("a {}", s.record->name)); }
 
   void statement(const kernel::Check& s) {
     when(b_.CreateNot(value(s.condition)), [&] {

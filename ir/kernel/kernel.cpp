@@ -25,7 +25,7 @@ int Kernel::parameter_count() const {
 
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
-  return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<MachineRegion>(statement.node) ||
+  return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<IntrinsicRegion>(statement.node) ||
          (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)]));
 }
 
@@ -88,7 +88,7 @@ std::string_view name(Opcode op) {
     case Opcode::load_strided: return "load_strided";
     case Opcode::gather: return "gather";
     case Opcode::get: return "get";
-    case Opcode::machine: return "intrinsic";
+    case Opcode::intrinsic: return "intrinsic";
   }
   throw InternalError("an opcode out of range");
 }

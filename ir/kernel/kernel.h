@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
-#include "ir/support/scalar_op.h"
+#include "ir/support/numbers/scalar_op.h"
 
 /// The loop IR: a structured tree of loops and branches over vectors in SSA form. Schedules build it with builder.h.
 /// The printer, the verifier, the interpreter and the emitters read the plain data below.
@@ -51,7 +51,7 @@ struct BufferInfo {
 enum class Opcode : std::uint8_t {
   constant,    // integer (not of a float) or real (floats), in every lane
   dim,         // run-time argument number `integer`
-  loop_index,  // index of the loop, or of the machine region, that refers to it
+  loop_index,  // index of the loop, or of the intrinsic region, that refers to it
   scalar,      // scalar_op of args, lane by lane; for cast, `type` is the target
   fma,         // args[0] * args[1] + args[2], rounded once
   broadcast,   // scalar args[0] in every lane
@@ -71,10 +71,10 @@ inline constexpr int warp_threads = 32, warpgroup_threads = 128;
 /// The type of an instruction without a value.
 inline constexpr Type no_value{f32, 0};
 
-struct MachineRecord;
+struct IntrinsicRecord;
 
 /// A buffer that an intrinsic accesses, and the kind of access.
-struct MachineBuffer {
+struct IntrinsicBuffer {
   BufferId id = none;
   Access access = Access::read;
 };
@@ -82,9 +82,9 @@ struct MachineBuffer {
 /// A target-specific operation of one or a few hardware instructions, such as a tile matmul, an asynchronous copy or
 /// an exchange between threads. Its record (intrinsics/record.h) defines its semantics. Each operation has a file
 /// under intrinsics/ that documents its operands; its value operands are the instruction's args.
-struct MachineOp {
-  const MachineRecord* record = nullptr;
-  std::vector<MachineBuffer> buffers{};
+struct IntrinsicOp {
+  const IntrinsicRecord* record = nullptr;
+  std::vector<IntrinsicBuffer> buffers{};
   std::vector<VarId> vars{};
   std::vector<std::int64_t> attributes{};
   int map = none;  ///< index into the kernel's tensor maps
@@ -101,7 +101,7 @@ struct Instruction {
   BufferId buffer = none;
   ValueId mask = none;  ///< loads: lanes whose mask is false give 0 and do not access memory
   int alignment = 0;    ///< contiguous accesses: known alignment of the address in bytes; 0: that of the element
-  std::shared_ptr<const MachineOp> machine{};
+  std::shared_ptr<const IntrinsicOp> machine{};
 };
 
 /// How the iterations of a loop are run. Iterations are independent except in serial and unroll loops. `unroll`
@@ -179,17 +179,17 @@ struct Alloc {
   BufferId buffer = none;
 };
 
-/// Synchronizes the threads of the block (in a machine region: the threads that run the surrounding statements) and
-/// makes their writes to shared memory visible.
+/// Synchronizes the threads of the block (in an intrinsic region: the threads that run the surrounding statements)
+/// and makes their writes to shared memory visible.
 struct Barrier {};
 
-struct MachineRegionRecord;
+struct IntrinsicRegionRecord;
 
 /// Statements whose bodies are divided among the threads of a block. All threads enter it together. Its record
 /// (intrinsics/region.h) defines its semantics and which threads run which body. Each region has a file under
 /// intrinsics/ that documents its attributes.
-struct MachineRegion {
-  const MachineRegionRecord* record = nullptr;
+struct IntrinsicRegion {
+  const IntrinsicRegionRecord* record = nullptr;
   std::vector<std::int64_t> attributes{};
   ValueId index = none;  ///< the index passed to its bodies, if any
   std::vector<Block> bodies;
@@ -214,7 +214,7 @@ struct Branch {
 };
 
 struct Statement {
-  std::variant<Compute, Store, Prefetch, SetVar, Alloc, Barrier, Check, Loop, Branch, MachineRegion> node;
+  std::variant<Compute, Store, Prefetch, SetVar, Alloc, Barrier, Check, Loop, Branch, IntrinsicRegion> node;
 };
 
 struct VarInfo {

@@ -16,7 +16,7 @@ namespace lathe::kernel {
 
 namespace {
 
-class Printer : MachineText {
+class Printer : IntrinsicText {
  public:
   Printer(const Kernel& kernel, bool canonical) : kernel_(kernel), canonical_(canonical) {
     value_names_.resize(kernel.values.size());
@@ -179,7 +179,7 @@ class Printer : MachineText {
         break;
       case Opcode::gather: add("gather ", buffer(in.buffer), "[", Named{in.args[0]}, "]"); break;
       case Opcode::get: add("get ", var_names_[static_cast<std::size_t>(in.integer)]); break;
-      case Opcode::machine: out_ += in.machine->record->text(in, *this); break;
+      case Opcode::intrinsic: out_ += in.machine->record->text(in, *this); break;
     }
     suffix(in.mask, in.alignment);
   }
@@ -271,7 +271,7 @@ class Printer : MachineText {
     out_ += "\n";
   }
 
-  void statement(const MachineRegion& s) {
+  void statement(const IntrinsicRegion& s) {
     indent();
     if (s.index != none) name_index(s.index);
     out_ += s.record->text(s, *this);

@@ -22,9 +22,9 @@ MeshAxis axis_of(const Node& collective) {
 
 namespace {
 
-/// Indexed by ExchangeKind.
-constexpr std::array<const Op*, 5> exchanges{&ops::all_reduce, &ops::reduce_scatter, &ops::all_gather,
-                                             &ops::all_to_all, &ops::send_recv};
+/// Indexed by CollectiveKind.
+constexpr std::array<const Op*, 5> collectives{&ops::all_reduce, &ops::reduce_scatter, &ops::all_gather,
+                                               &ops::all_to_all, &ops::send_recv};
 
 Attributes along(const MeshAxis& axis) { return {{"axis", axis.name}, {"ranks", axis.ranks}}; }
 
@@ -37,13 +37,13 @@ Attributes in_blocks(const MeshAxis& axis, int dim, const Dim& outer) {
 
 }  // namespace
 
-ExchangeKind exchange_kind(const Op& collective) {
-  const auto found = std::find(exchanges.begin(), exchanges.end(), &collective);
-  LATHE_ASSERT(found != exchanges.end());
-  return static_cast<ExchangeKind>(found - exchanges.begin());
+CollectiveKind collective_kind(const Op& collective) {
+  const auto found = std::find(collectives.begin(), collectives.end(), &collective);
+  LATHE_ASSERT(found != collectives.end());
+  return static_cast<CollectiveKind>(found - collectives.begin());
 }
 
-std::string_view name(ExchangeKind kind) { return exchanges[static_cast<std::size_t>(kind)]->name; }
+std::string_view name(CollectiveKind kind) { return collectives[static_cast<std::size_t>(kind)]->name; }
 
 std::int64_t places_on(const Node& node) {
   const std::int64_t ranks = axis_of(node).ranks, offset = node.attrs.get<std::int64_t>("offset") % ranks;

@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "ir/support/scalar_op.h"
+#include "ir/support/numbers/scalar_op.h"
 #include "ir/tensor/builder.h"
-#include "ir/tensor/mesh/exchange_kind.h"
+#include "ir/tensor/mesh/collective_kind.h"
 #include "ir/tensor/mesh/mesh_axis.h"
 
 /// Collectives between the processes of a mesh, as nodes of the graph that every process runs. The axis is identified
@@ -17,9 +17,9 @@ namespace lathe::ir {
 bool is_collective(const Op& op);
 MeshAxis axis_of(const Node& collective);
 /// Returns the kind of a collective that communicates: all except mesh_index.
-ExchangeKind exchange_kind(const Op& collective);
+CollectiveKind collective_kind(const Op& collective);
 /// Returns the name of the kind's op.
-std::string_view name(ExchangeKind kind);
+std::string_view name(CollectiveKind kind);
 /// Returns the distance along the axis that a send_recv sends: 0 to ranks - 1.
 std::int64_t places_on(const Node& node);
 /// Returns the reduction of a collective: add for reduce_scatter, the op of `combine` for all_reduce.

@@ -5,7 +5,7 @@
 #include "frontend/train/optimizers/optimizers.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
-#include "models/finetune/run_checks.h"
+#include "models/finetune/run/run_checks.h"
 
 namespace lathe {
 

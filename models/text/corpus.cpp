@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "ir/support/philox.h"
+#include "ir/support/numbers/philox.h"
 
 namespace lathe::text {
 

@@ -7,7 +7,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "passes/autodiff/backward.h"
 #include "passes/transforms/rebuild.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "passes/autodiff/join_pads.h"
 
 namespace lathe::ir {

@@ -5,7 +5,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/builder.h"
 #include "passes/check/results.h"

@@ -7,7 +7,7 @@
 
 #include "ir/ops/lookups.h"
 #include "ir/support/tensors/complex_elements.h"
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 
 namespace lathe::ir {
 

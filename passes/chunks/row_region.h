@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/tensor/analysis/users.h"
 #include "ir/tensor/node_map.h"
-#include "ir/tensor/users.h"
 #include "passes/chunks/row_axis.h"
 
 namespace lathe {

@@ -112,13 +112,13 @@ ir::Graph requested_graph(ir::Graph graph, CompileRequest request) {
 
 Compilation compile_graph(ir::Graph graph, const Machine& machine, CompileRequest request) {
   Compilation now = begin_compilation(std::move(graph), machine, std::move(request));
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   return now;
 }
 
 Compilation lower_graph(ir::Graph primitives, const Machine& machine, const LowerOptions& options) {
   Compilation now = begin_at_target(std::move(primitives), machine, options);
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   return now;
 }
 

@@ -41,13 +41,13 @@ void run_until(Compilation& now, std::string_view label, const PipelineOptions& 
 /// Same, up to the end of a part. Does not run code stages; a Backend runs them.
 void run_through(Compilation& now, Stage::Part part, const PipelineOptions& options = {});
 
-/// Returns the output of a stage as text: graph IR, regions, kernels, exchanges, a memory plan, or code. The stage
+/// Returns the output of a stage as text: graph IR, regions, kernels, collectives, a memory plan, or code. The stage
 /// must have run or be a code stage.
 std::string print_stage(const Compilation& now, std::string_view label);
 
 /// Returns the graph after the enabled stages of Part::whole_graph.
 ir::Graph requested_graph(ir::Graph graph, CompileRequest request);
-/// Runs all stages up to the program ("exchanges").
+/// Runs all stages up to the program ("collectives").
 Compilation compile_graph(ir::Graph graph, const Machine& machine, CompileRequest request = {});
 /// Same, for a graph of primitives.
 Compilation lower_graph(ir::Graph primitives, const Machine& machine, const LowerOptions& options = {});

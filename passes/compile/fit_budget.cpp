@@ -11,7 +11,7 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "passes/lowering/lower.h"
-#include "passes/program/exchange_order.h"
+#include "passes/program/collective_order.h"
 #include "passes/remat/candidates.h"
 #include "passes/transforms/dce.h"
 
@@ -78,7 +78,7 @@ class Rematerializer {
     const LowerOptions& options = from_.request.lower;
     FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(origins));
     Program program = make_kernels(graph, regions, from_.machine, options, *from_.pool);
-    order_exchanges(program, options.bucket_bytes);
+    order_collectives(program, options.bucket_bytes);
     MemoryPlan plan = plan_memory(program, budget_.dims, budget_.threads);
     return {std::move(graph), std::move(origins), std::move(program), std::move(plan), std::move(regions)};
   }

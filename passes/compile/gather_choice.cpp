@@ -35,7 +35,7 @@ std::int64_t bytes_without_budget(const ir::Graph& local, const Machine& machine
   Compilation now = begin_compilation(local, machine, {.lower = lowering});
   run_through(now, Stage::Part::target);
   if (!ir::unbound_dims(now.graph, sizes.dims).empty()) return std::numeric_limits<std::int64_t>::max();
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   return bytes_of(now.program, sizes);
 }
 

@@ -20,12 +20,12 @@ double moving_seconds(const Launch& launch, const StepRates& rates, const DimBin
   return moving + rates.launch_seconds;
 }
 
-/// One value of an exchange, as an exchange of the graph.
-shard::Exchange one_value(const Exchange& exchange, const Exchange::Part& part, const Program& program) {
-  const Dim gathered = exchange.kind == Exchange::Kind::all_gather ? Dim(exchange.ranks) : Dim(1);
+/// One value of a collective, as a collective of the graph.
+shard::Collective one_value(const Collective& collective, const Collective::Part& part, const Program& program) {
+  const Dim gathered = collective.kind == Collective::Kind::all_gather ? Dim(collective.ranks) : Dim(1);
   const DType dtype = program.buffers[part.from].dtype;
-  return {.kind = exchange.kind,
-          .axis = {exchange.axis, exchange.ranks},
+  return {.kind = collective.kind,
+          .axis = {collective.axis, collective.ranks},
           .value = {},
           .elements = part.elements * gathered,
           .element_bytes = static_cast<std::int64_t>(size_in_bytes(dtype)),
@@ -33,11 +33,12 @@ shard::Exchange one_value(const Exchange& exchange, const Exchange::Part& part, 
           .reason = {}};
 }
 
-/// All values of an exchange share its messages.
-double seconds_of(const Exchange& exchange, const Program& program, const StepRates& rates, const DimBindings& dims) {
+/// All values of a collective share its messages.
+double seconds_of(const Collective& collective, const Program& program, const StepRates& rates,
+                  const DimBindings& dims) {
   double seconds = 0, messages = 0;
-  for (const Exchange::Part& part : exchange.parts) {
-    const shard::Exchange value = one_value(exchange, part, program);
+  for (const Collective::Part& part : collective.parts) {
+    const shard::Collective value = one_value(collective, part, program);
     messages = static_cast<double>(shard::messages(value)) * rates.latency;
     seconds += static_cast<double>(bytes_sent(value, dims)) / rates.bandwidth;
     if (part.fold) seconds += moving_seconds(*part.fold, rates, dims);
@@ -61,17 +62,17 @@ StepTime launch_time(const Program& program, const Launch& launch, const StepRat
 StepTime program_time(const Program& program, const StepRates& rates, const DimBindings& dims) {
   StepTime time;
   double now = 0, network_free = 0;
-  std::vector<double> over;  // end times of the exchanges that have started
+  std::vector<double> over;  // end times of the collectives that have started
   const auto reach = [&](int launch) {
-    for (; over.size() < program.exchanges.size() && program.exchanges[over.size()].start <= launch;) {
-      const double seconds = seconds_of(program.exchanges[over.size()], program, rates, dims);
+    for (; over.size() < program.collectives.size() && program.collectives[over.size()].start <= launch;) {
+      const double seconds = seconds_of(program.collectives[over.size()], program, rates, dims);
       network_free = std::max(network_free, now) + seconds;
-      time.exchanges += seconds;
+      time.collectives += seconds;
       over.push_back(network_free);
     }
     double until = now;
     for (std::size_t e = 0; e < over.size(); ++e)
-      if (program.exchanges[e].done <= launch) until = std::max(until, over[e]);
+      if (program.collectives[e].done <= launch) until = std::max(until, over[e]);
     time.waiting += until - now;
     now = until;
   };

@@ -1,6 +1,6 @@
 #include "passes/compile/run_order.h"
 
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe {

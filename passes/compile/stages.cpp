@@ -19,7 +19,7 @@
 #include "passes/fusion/text/print_regions.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/verify/verify_program.h"
-#include "passes/program/exchange_order.h"
+#include "passes/program/collective_order.h"
 #include "passes/program/text/print_program.h"
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/canonicalize.h"
@@ -31,7 +31,7 @@
 #include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/expand.h"
-#include "passes/transforms/sizes/flat_exchanges.h"
+#include "passes/transforms/sizes/flat_collectives.h"
 #include "passes/transforms/sizes/known_sizes.h"
 
 namespace lathe {
@@ -44,12 +44,12 @@ using Part = Stage::Part;
 
 AttentionSearchOptions attention_of(const Request& request, const Machine& machine) {
   return {.costs = attention_costs(machine, request.lower),
-          .few_rows = machine.fusion.attention_few_rows,
+          .decode = machine.fusion.attention_decode,
           .delta = machine.fusion.attention_delta};
 }
 
 Graph required(Graph graph, const Machine& machine) {
-  require_fused_attention(graph, {.few_rows = machine.fusion.attention_few_rows});
+  require_fused_attention(graph, {.decode = machine.fusion.attention_decode});
   return graph;
 }
 
@@ -73,14 +73,14 @@ std::string kernels(Compilation& now) {
   return fmt::format("{} launches of {} kernels", program.launches.size(), program.kernels.size());
 }
 
-std::string exchanges(Compilation& now) {
+std::string collectives(Compilation& now) {
   Program& program = now.program;
-  order_exchanges(program, now.request.lower.bucket_bytes);
+  order_collectives(program, now.request.lower.bucket_bytes);
   if (now.machine.finish) now.machine.finish(program);
   verify_program(program);
-  const auto values = std::accumulate(program.exchanges.begin(), program.exchanges.end(), std::size_t{0},
-                                      [](std::size_t sum, const Exchange& e) { return sum + e.parts.size(); });
-  return fmt::format("{} exchanges of {} values", program.exchanges.size(), values);
+  const auto values = std::accumulate(program.collectives.begin(), program.collectives.end(), std::size_t{0},
+                                      [](std::size_t sum, const Collective& e) { return sum + e.parts.size(); });
+  return fmt::format("{} collectives of {} values", program.collectives.size(), values);
 }
 
 std::string memory_plan(Compilation& now) {
@@ -184,9 +184,9 @@ const std::vector<Stage>& stages() {
        .available = [](const Machine& m) { return m.padded_products.has_value(); },
        .pass = [](Graph g, const Request&, const Machine& m) { return pad_products(g, *m.padded_products); }},
       {.part = Part::target,
-       .name = "flat-exchanges",
+       .name = "flat-collectives",
        .doc = "collectives exchange dense memory, one process's shard after the other",
-       .pass = [](Graph g, const Request&, const Machine&) { return ir::flat_exchanges(std::move(g)); }},
+       .pass = [](Graph g, const Request&, const Machine&) { return ir::flat_collectives(std::move(g)); }},
       {.part = Part::target,
        .name = "split-batches",
        .doc = "batched products become products over dims of their own",
@@ -245,9 +245,9 @@ const std::vector<Stage>& stages() {
        .step = kernels,
        .print = [](const Compilation& now) { return print_program(now.program); }},
       {.part = Part::lowering,
-       .name = "exchanges",
+       .name = "collectives",
        .doc = "collectives overlap with launches; small ones are merged",
-       .step = exchanges,
+       .step = collectives,
        .print = [](const Compilation& now) { return print_program(now.program); }},
       {.part = Part::lowering,
        .name = "memory-plan",

@@ -49,8 +49,8 @@ std::string explain_memory(const ir::Graph& graph, const Machine& machine, const
   run_through(now, Stage::Part::target);
   Compilation limited = now;
   limited.request.lower.memory = budget;
-  run_until(now, "exchanges");
-  run_until(limited, "exchanges");
+  run_until(now, "collectives");
+  run_until(limited, "collectives");
   const Program& within = limited.program;
   const Cost before = cost_of(now.program, budget), after = cost_of(within, budget);
   std::string text =

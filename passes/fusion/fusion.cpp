@@ -7,7 +7,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/containers/jagged_list.h"
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
@@ -71,8 +71,8 @@ class Planner {
     plan_.inlined.assign(n, false);
     for (const ValueId id : graph.results()) results_[at(id)] = true;
     if (options.attention)
-      attention_ = AttentionRegions(graph, plan_,
-                                    {options.attention_sums, options.attention_costs, options.attention_few_rows});
+      attention_ =
+          AttentionRegions(graph, plan_, {options.attention_sums, options.attention_costs, options.attention_decode});
     inline_beside_attentions();
     reads_ = all_reads(graph, plan_.inlined);
     region_graph_.emplace(plan_, attention_, reads_);

@@ -50,7 +50,7 @@ struct FusionOptions {
   bool attention = false;  ///< create attention regions
   OuterReductions attention_sums = OuterReductions::none;
   std::optional<AttentionCostModel> attention_costs = {};  ///< unless that is slower: see attention_cost.h
-  bool attention_few_rows = false;                     ///< also attentions with few rows: see AttentionSearchOptions
+  bool attention_decode = false;                       ///< also attentions with few rows: see AttentionSearchOptions
   std::optional<AttentionDelta> attention_delta = {};  ///< sums of rows come from results: see AttentionSearchOptions
   /// Maximum number of columns that rows regions sum over their rows in the same pass: see join_columns.h.
   std::int64_t most_columns = 0;

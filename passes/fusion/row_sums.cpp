@@ -5,7 +5,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/fusion.h"
 
 namespace lathe {

@@ -196,7 +196,7 @@ class Lowering {
 
   void lower_region(const LoweringContext& context, int number) {
     const Region& region = plan_.regions[static_cast<std::size_t>(number)];
-    if (region.kind() == RegionKind::exchange) return add_exchange(region.members[0], number);
+    if (region.kind() == RegionKind::collective) return add_collective(region.members[0], number);
     const RegionKey key = region_key(context, region);
     auto launches = pool_.regions.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
     if (!launches) {
@@ -300,49 +300,49 @@ class Lowering {
     return known->second;
   }
 
-  /// Adds a collective. order_exchanges() later determines when it may start and when it must be done.
-  void add_exchange(ValueId id, int region) {
+  /// Adds a collective. order_collectives() later determines when it may start and when it must be done.
+  void add_collective(ValueId id, int region) {
     const Node& node = graph_[id];
     const ValueId operand = node.operands[0];
     const Placement& placed = placement(operand);
     LATHE_ASSERT(plan_.is_stored(placed.base) && (placed.offset.is(0) || placed.base == id));
     const auto now = static_cast<int>(program_.launches.size());
     auto [axis, ranks] = axis_of(node);
-    const ExchangeKind kind = exchange_kind(*node.op);
-    Exchange exchange{.kind = kind,
-                      .axis = std::move(axis),
-                      .ranks = ranks,
-                      .offset = kind == ExchangeKind::send_recv ? places_on(node) : 0,
-                      .parts = {},
-                      .start = now,
-                      .done = now};
-    Exchange::Part& part = exchange.parts.emplace_back();
+    const CollectiveKind kind = collective_kind(*node.op);
+    Collective collective{.kind = kind,
+                          .axis = std::move(axis),
+                          .ranks = ranks,
+                          .offset = kind == CollectiveKind::send_recv ? places_on(node) : 0,
+                          .parts = {},
+                          .start = now,
+                          .done = now};
+    Collective::Part& part = collective.parts.emplace_back();
     part.from = buffer(operand);
     part.to = buffer(id);
     part.elements = graph_[operand].type.shape.numel();
     part.op = launch_op(id);
     part.loc = node.loc;
-    const bool reduces = exchange.kind == Exchange::Kind::all_reduce;
-    if (reduces || exchange.kind == Exchange::Kind::reduce_scatter) {
+    const bool reduces = collective.kind == Collective::Kind::all_reduce;
+    if (reduces || collective.kind == Collective::Kind::reduce_scatter) {
       const DType dtype = node.type.dtype;
       part.window = machine_.folded_bytes / static_cast<std::int64_t>(size_in_bytes(dtype));
       const auto space = [&](const Dim& elements, std::string_view what) {
         return workspace(ProgramBuffer::Kind::temporary, dtype, elements,
                          fmt::format("{} {}", part.op.to_string(), what));
       };
-      part.received = space(received_elements(part, exchange.ranks), "pieces");
-      if (reduces) part.folded = space(part.elements.unnamed() + Dim(exchange.ranks - 1), "piece");
+      part.received = space(received_elements(part, collective.ranks), "pieces");
+      if (reduces) part.folded = space(part.elements.unnamed() + Dim(collective.ranks - 1), "piece");
       auto [kernel, launch, touched, candidates] =
           machine_.fold(machine_.info, dtype, fold_of(node), part.received, reduces ? part.folded : part.to,
-                        part.elements.unnamed(), exchange.ranks);
-      launch.info.kind = RegionKind::exchange;
+                        part.elements.unnamed(), collective.ranks);
+      launch.info.kind = RegionKind::collective;
       launch.info.region = region;
       launch.info.ops = {part.op};
       launch.loc = node.loc;
       launch.kernel = kernel_of(pool_.add(std::move(kernel)), [] { return std::vector<std::string>(); });
       part.fold = std::move(launch);
     }
-    program_.exchanges.push_back(std::move(exchange));
+    program_.collectives.push_back(std::move(collective));
   }
 
   void copy_back(ValueId state, ValueId value, int& copies) {

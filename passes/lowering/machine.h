@@ -36,10 +36,10 @@ struct Machine {
   /// Reduces the chunks received from `ranks` processes. Null if the hardware only runs graphs of one process.
   KernelContext::Built (*fold)(const HardwareInfo&, DType, ScalarOp combine, int received, int folded,
                                const Dim& elements, std::int64_t ranks) = nullptr;
-  std::int64_t folded_bytes = 0;                      ///< chunk size per process: Exchange::Part::window; 0: no limit
-  FusionOptions fusion = {};                          ///< regions that the machine has schedules for
-  RowChunks chunks = {};                              ///< default of "chunk-rows"
-  bool casts_before_views = false;                    ///< runs the pass "cast-before-views"
+  std::int64_t folded_bytes = 0;    ///< chunk size per process: Collective::Part::window; 0: no limit
+  FusionOptions fusion = {};        ///< regions that the machine has schedules for
+  RowChunks chunks = {};            ///< default of "chunk-rows"
+  bool casts_before_views = false;  ///< runs the pass "cast-before-views"
   std::optional<PaddingLimits> padded_products = {};  ///< runs the pass "pad-products" with these limits
   void (*finish)(Program&) = nullptr;                 ///< final change to a program, such as kernel names
   /// The most rows of a matmul for which it has a schedule that streams the weights, if the rows are a number.

@@ -85,7 +85,7 @@ Machine cpu_machine(const CpuInfo& cpu, const cpu::CpuSizes& sizes) {
           .folded_bytes = folded_bytes,
           .fusion = {.attention_sums = OuterReductions::f32_and_f64,
                      .attention_costs = AttentionCostModel{cpu, sizes.attention_costs},
-                     .attention_few_rows = true,
+                     .attention_decode = true,
                      .attention_delta = AttentionDelta{.block_bytes = cpu.l2.share()},
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,

@@ -65,8 +65,8 @@ void name_kernels(Program& program) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   };
   for (const Launch& launch : program.launches) name_kernel(launch);
-  for (const Exchange& exchange : program.exchanges)
-    for (const Exchange::Part& part : exchange.parts)
+  for (const Collective& collective : program.collectives)
+    for (const Collective::Part& part : collective.parts)
       if (part.fold) name_kernel(*part.fold);
 }
 

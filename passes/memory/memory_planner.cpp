@@ -35,9 +35,9 @@ std::vector<Block> lifetimes(const Program& program) {
   };
   for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
     for (const int buffer : program.launches[l].buffers) touch(buffer, l, l);
-  for (const Exchange& exchange : program.exchanges) {
-    const ExchangeSpan span = span_of(exchange, program);
-    for_buffers(exchange, [&](int buffer, bool) { touch(buffer, span.first, span.last); });
+  for (const Collective& collective : program.collectives) {
+    const CollectiveSpan span = span_of(collective, program);
+    for_buffers(collective, [&](int buffer, bool) { touch(buffer, span.first, span.last); });
   }
   return blocks;
 }

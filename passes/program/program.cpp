@@ -28,10 +28,10 @@ bool writes_nothing(const Program& program, const Launch& launch, const DimBindi
   return true;
 }
 
-ExchangeSpan span_of(const Exchange& exchange, const Program& program) {
+CollectiveSpan span_of(const Collective& collective, const Program& program) {
   const int end = std::max(1, static_cast<int>(program.launches.size()));
-  const int first = std::min(exchange.start, end - 1);
-  return {first, std::max(first, std::min(exchange.done, end) - 1)};
+  const int first = std::min(collective.start, end - 1);
+  return {first, std::max(first, std::min(collective.done, end) - 1)};
 }
 
 }  // namespace lathe

@@ -8,7 +8,7 @@
 
 #include "ir/kernel/kernel.h"
 #include "ir/tensor/graph.h"
-#include "ir/tensor/mesh/exchange_kind.h"
+#include "ir/tensor/mesh/collective_kind.h"
 #include "passes/program/launch_info.h"
 
 namespace lathe {
@@ -62,8 +62,8 @@ struct Launch {
 };
 
 /// A collective along one mesh axis, executed as one step. It may overlap with launches.
-struct Exchange {
-  using Kind = ir::ExchangeKind;
+struct Collective {
+  using Kind = ir::CollectiveKind;
   /// One value. Chunk r of n processes consists of the elements [r * p, r * p + p) within bounds, where p =
   /// ceil(elements / n).
   struct Part {
@@ -91,10 +91,10 @@ struct Exchange {
   int done = 0;   ///< must finish before this launch
 };
 
-/// Calls f(buffer, writes) for each program buffer that an exchange accesses.
+/// Calls f(buffer, writes) for each program buffer that a collective accesses.
 template <class F>
-void for_buffers(const Exchange& exchange, F&& f) {
-  for (const Exchange::Part& part : exchange.parts) {
+void for_buffers(const Collective& collective, F&& f) {
+  for (const Collective::Part& part : collective.parts) {
     f(part.from, false);
     f(part.to, true);
     if (part.received >= 0) f(part.received, true);
@@ -116,7 +116,8 @@ struct Program {
   std::vector<kernel::Kernel> kernels;  ///< distinct kernels; identical layers share them
   std::vector<ProgramBuffer> buffers;
   std::vector<Launch> launches;
-  std::vector<Exchange> exchanges;  ///< in the order in which every process executes them; `start` never decreases
+  std::vector<Collective>
+      collectives;  ///< in the order in which every process executes them; `start` never decreases
   std::vector<ir::DimCheck> checks;
   /// Argument and output types by name, in graph order.
   struct Slot {
@@ -131,11 +132,11 @@ struct Program {
   std::vector<RecomputedKind> recomputed = {};  ///< to fit a memory budget, in order of the decisions
 };
 
-/// The launches [first, last] that may overlap with an exchange. If none may, both are the launch at its start.
-struct ExchangeSpan {
+/// The launches [first, last] that may overlap with a collective. If none may, both are the launch at its start.
+struct CollectiveSpan {
   int first, last;
 };
-ExchangeSpan span_of(const Exchange& exchange, const Program& program);
+CollectiveSpan span_of(const Collective& collective, const Program& program);
 
 /// Returns whether all outputs of the launch are empty, not counting scratch. Such launches are skipped: their loops
 /// may still be long, for example over rows without columns.

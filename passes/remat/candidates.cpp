@@ -9,10 +9,10 @@
 #include <set>
 
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
+#include "ir/tensor/analysis/users.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
-#include "ir/tensor/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/reads.h"

@@ -227,8 +227,8 @@ class LocalGraph {
 
   void note(ValueId id, const Value& after, const Shape& moved, int axis, std::string reason) {
     const Node& node = graph_[id];
-    result_.exchanges.push_back(
-        {exchange_kind(*after.node().op), mesh_[axis],
+    result_.collectives.push_back(
+        {collective_kind(*after.node().op), mesh_[axis],
          node.name.empty() ? after.type().to_string() : fmt::format("{}: {}", node.name, after.type().to_string()),
          moved.numel(), static_cast<std::int64_t>(size_in_bytes(after.dtype())), node.loc, std::move(reason)});
   }
@@ -270,37 +270,37 @@ PartKinds kinds_along(const Mesh& mesh, int axis, const ShardOptions& options) {
 
 }  // namespace
 
-Exchange described(const Graph& graph, const Node& exchange) {
-  const bool scatters = exchange.op == &ops::reduce_scatter;
-  const Shape& most = scatters ? graph[exchange.operands[0]].type.shape : exchange.type.shape;
-  return {.kind = exchange_kind(*exchange.op),
-          .axis = axis_of(exchange),
-          .value = exchange.type.to_string(),
+Collective described(const Graph& graph, const Node& collective) {
+  const bool scatters = collective.op == &ops::reduce_scatter;
+  const Shape& most = scatters ? graph[collective.operands[0]].type.shape : collective.type.shape;
+  return {.kind = collective_kind(*collective.op),
+          .axis = axis_of(collective),
+          .value = collective.type.to_string(),
           .elements = most.numel(),
-          .element_bytes = static_cast<std::int64_t>(size_in_bytes(exchange.type.dtype)),
-          .loc = exchange.loc,
+          .element_bytes = static_cast<std::int64_t>(size_in_bytes(collective.type.dtype)),
+          .loc = collective.loc,
           .reason = {}};
 }
 
 namespace {
 
 /// Returns the collectives of a graph with rings, in its order: the previous ones, and the sends of rings.
-std::vector<Exchange> exchanges_with_rings(const Graph& graph, std::vector<Exchange> before) {
-  std::vector<Exchange> now;
+std::vector<Collective> collectives_with_rings(const Graph& graph, std::vector<Collective> before) {
+  std::vector<Collective> now;
   for (const Node& node : graph.nodes) {
     if (!is_collective(*node.op) || node.op == &ops::mesh_index) continue;
-    Exchange exchange = described(graph, node);
-    const auto same = std::ranges::find_if(before, [&](const Exchange& each) {
-      return each.kind == exchange.kind && each.axis == exchange.axis && each.elements == exchange.elements &&
-             each.element_bytes == exchange.element_bytes && each.loc.to_string() == exchange.loc.to_string();
+    Collective collective = described(graph, node);
+    const auto same = std::ranges::find_if(before, [&](const Collective& each) {
+      return each.kind == collective.kind && each.axis == collective.axis && each.elements == collective.elements &&
+             each.element_bytes == collective.element_bytes && each.loc.to_string() == collective.loc.to_string();
     });
     if (same != before.end()) {
-      exchange = std::move(*same);
+      collective = std::move(*same);
       before.erase(same);
-    } else if (exchange.kind == ExchangeKind::send_recv) {
-      exchange.reason = reason_of_send(node);
+    } else if (collective.kind == CollectiveKind::send_recv) {
+      collective.reason = reason_of_send(node);
     }
-    now.push_back(std::move(exchange));
+    now.push_back(std::move(collective));
   }
   return now;
 }
@@ -311,7 +311,7 @@ void make_rings(Sharded& sharded) {
   sharded.rings = ring.rings;
   if (ring.rings == 0) return;
   sharded.graph = std::move(ring.graph);
-  sharded.exchanges = exchanges_with_rings(sharded.graph, std::move(sharded.exchanges));
+  sharded.collectives = collectives_with_rings(sharded.graph, std::move(sharded.collectives));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "ir/mesh/shard_options.h"
 #include "ir/support/location.h"
 #include "ir/tensor/graph.h"
-#include "ir/tensor/mesh/exchange_kind.h"
+#include "ir/tensor/mesh/collective_kind.h"
 #include "passes/shard/predict/predicted_bytes.h"
 #include "passes/shard/ring/find_rings.h"
 
@@ -16,8 +16,8 @@
 namespace lathe::shard {
 
 /// A collective of a process's graph, for people.
-struct Exchange {
-  ir::ExchangeKind kind;
+struct Collective {
+  ir::CollectiveKind kind;
   MeshAxis axis;
   std::string value;           ///< type and name of the value
   Dim elements;                ///< of the value in its largest form on a process: whole, or partial
@@ -28,7 +28,7 @@ struct Exchange {
   Dim bytes() const { return elements * Dim(element_bytes); }
 };
 /// Describes a collective of a process's graph, without the reason.
-Exchange described(const ir::Graph& graph, const ir::Node& exchange);
+Collective described(const ir::Graph& graph, const ir::Node& collective);
 
 /// An unknown dim of the global graph on a process: `ranks` processes share it, each with a part under the name
 /// `local`.
@@ -42,7 +42,7 @@ struct Sharded {
   Mesh mesh;
   std::map<std::string, Placement> arguments;  ///< by argument
   std::map<std::string, Placement> results;    ///< by output, and by updated state or parameter
-  std::vector<Exchange> exchanges;             ///< in the order of the graph
+  std::vector<Collective> collectives;         ///< in the order of the graph
   std::vector<std::string> kept_whole;         ///< parameters without a dim that divides over the axis of the options
   std::vector<GatheredAttention> gathered = {};   ///< if rings are requested: attentions that cannot use one
   int rings = 0;                                  ///< ring attentions

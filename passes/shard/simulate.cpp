@@ -1,11 +1,11 @@
 #include "passes/shard/simulate.h"
 
 #include "ir/ops/collectives.h"
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/interpret/evaluate.h"
 #include "ir/tensor/node_map.h"
-#include "passes/shard/exchange_values.h"
+#include "passes/shard/collective_values.h"
 
 namespace lathe::shard {
 
@@ -93,7 +93,7 @@ class Simulation {
       std::vector<const HostTensor*> group;
       for (const std::int64_t member : sharded_.mesh.group(process, axis))
         for (const ValueId operand : node.operands) group.push_back(&values_[operand][member]);
-      results[p] = exchange_value(node, group, index, bindings_);
+      results[p] = collective_value(node, group, index, bindings_);
     }
     return results;
   }

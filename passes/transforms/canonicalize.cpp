@@ -1,6 +1,6 @@
 #include "passes/transforms/canonicalize.h"
 
-#include "ir/tensor/compare_graphs.h"
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/op/op.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/dce.h"

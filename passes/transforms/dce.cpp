@@ -1,6 +1,6 @@
 #include "passes/transforms/dce.h"
 
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 
 namespace lathe::ir {
 

@@ -5,7 +5,7 @@
 
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

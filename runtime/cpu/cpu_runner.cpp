@@ -8,12 +8,12 @@
 
 #include "ir/hardware/memory_units.h"
 #include "passes/memory/memory_planner.h"
-#include "runtime/cpu/cpu_exchanges.h"
+#include "runtime/cpu/cpu_collectives.h"
 #include "runtime/cpu/launch_groups.h"
-#include "runtime/dim_table.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/arena_guard.h"
 #include "runtime/host/seconds.h"
+#include "runtime/run/dim_table.h"
 #include "runtime/threads/thread_pool.h"
 
 namespace lathe {
@@ -139,7 +139,7 @@ class CpuRunner final : public ProgramRunner {
   Arena arena_;               ///< as large as the largest plan
   std::vector<Call> calls_;   ///< by launch
   std::vector<void*> where_;  ///< by buffer
-  CpuExchanges exchanges_;
+  CpuCollectives collectives_;
 };
 
 CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options)
@@ -155,7 +155,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
       grouping_(program),
       calls_(program.launches.size()),
       where_(program.buffers.size()),
-      exchanges_(program, kernels_, table_, options.ranks) {
+      collectives_(program, kernels_, table_, options.ranks) {
   const std::vector<bool> written = written_buffers(program);
   for (const Program::Slot& slot : program.states) written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
   for (const ProgramBuffer& buffer : program.buffers) buffer_elements_.push_back(table_.add(buffer.elements));
@@ -355,14 +355,14 @@ void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& gu
   const bool separately = poison_ || skipped_ || arguments.times;
   for (const LaunchGroup& group : planned_->groups) {
     if (!separately && runs_together(group)) {
-      exchanges_.before_launch(group.first);
+      collectives_.before_launch(group.first);
       launch_together(group);
       continue;
     }
     for (auto l = static_cast<std::size_t>(group.first); l <= static_cast<std::size_t>(group.last); ++l) {
       if (skipped_ && (*skipped_)[l]) continue;
       guard.before_launch(l);
-      exchanges_.before_launch(static_cast<int>(l));
+      collectives_.before_launch(static_cast<int>(l));
       const double before = arguments.times ? recorder.now() : 0;
       launch(l, arguments.times ? &recorder : nullptr);
       if (arguments.times)
@@ -370,18 +370,18 @@ void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& gu
                                     calls_[l].extent, recorder.take()});
     }
   }
-  exchanges_.before_launch(static_cast<int>(calls_.size()));
+  collectives_.before_launch(static_cast<int>(calls_.size()));
 }
 
 void CpuRunner::run(const RunArguments& arguments) {
   prepare(arguments.dims);
   point_buffers(arguments);
   const ArenaGuard guard(program_, planned_->plan, planned_->dims, arena_.bytes(), poison_);
-  exchanges_.begin(sizes_, where_);
+  collectives_.begin(sizes_, where_);
   try {
     run_launches(arguments, guard);
   } catch (...) {
-    exchanges_.stop();
+    collectives_.stop();
     throw;
   }
 }

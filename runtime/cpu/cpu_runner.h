@@ -4,8 +4,8 @@
 
 #include "codegen/llvm/jit.h"
 #include "runtime/cpu/task_sizes.h"
-#include "runtime/program_runner.h"
 #include "runtime/ranks/ranks.h"
+#include "runtime/run/program_runner.h"
 
 namespace lathe {
 

@@ -5,17 +5,17 @@
 namespace lathe {
 
 LaunchGrouping::LaunchGrouping(const Program& program, int most)
-    : program_(program), most_(most), first_use_{0}, meets_exchange_(program.launches.size()) {
+    : program_(program), most_(most), first_use_{0}, meets_collective_(program.launches.size()) {
   for (const Launch& launch : program.launches) {
     const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
     for (std::size_t i = 0; i < launch.buffers.size(); ++i)
       uses_.push_back({launch.buffers[i], kernel.buffers[i].access != kernel::Access::read});
     first_use_.push_back(uses_.size());
   }
-  for (const Exchange& exchange : program.exchanges)
-    for (const int end : {exchange.start, exchange.done})
-      if (static_cast<std::size_t>(end) < meets_exchange_.size())
-        meets_exchange_[static_cast<std::size_t>(end)] = true;
+  for (const Collective& collective : program.collectives)
+    for (const int end : {collective.start, collective.done})
+      if (static_cast<std::size_t>(end) < meets_collective_.size())
+        meets_collective_[static_cast<std::size_t>(end)] = true;
 }
 
 std::vector<LaunchGroup> LaunchGrouping::groups(const MemoryPlan& plan) const {
@@ -39,7 +39,7 @@ bool LaunchGrouping::are_parts(std::size_t a, std::size_t b) const {
 
 /// Returns whether a launch may join the previous group, apart from memory conflicts.
 bool LaunchGrouping::may_join(const LaunchGroup& group, std::size_t launch) const {
-  if (meets_exchange_[launch]) return false;
+  if (meets_collective_[launch]) return false;
   if (are_parts(launch - 1, launch)) return true;
   const auto is_plain = [&](std::size_t l) {
     return program_.launches[l].part_of < 0 && program_.launches[l].checks.empty();

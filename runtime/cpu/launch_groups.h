@@ -15,7 +15,7 @@ struct LaunchGroup {
 /// Partitions the launches of a program, in order, into groups that are as long as possible. In a group, no launch
 /// writes memory that another one uses, according to their buffers and to the arena offsets in the plan. Groups of
 /// several launches have no checks, because failed checks are reported in the order of launches. Launches that
-/// compute parts of one value form a group of any length. Exchanges start and complete between groups.
+/// compute parts of one value form a group of any length. Collectives start and complete between groups.
 class LaunchGrouping {
  public:
   /// `program` must outlive it. `most` is the maximum number of launches in a group, except for parts of one value.
@@ -42,7 +42,7 @@ class LaunchGrouping {
   int most_;
   std::vector<Use> uses_;               ///< of all launches, in order
   std::vector<std::size_t> first_use_;  ///< by launch, and the end
-  std::vector<bool> meets_exchange_;    ///< by launch: an exchange starts or must be complete just before it
+  std::vector<bool> meets_collective_;  ///< by launch: a collective starts or must be complete just before it
 };
 
 }  // namespace lathe

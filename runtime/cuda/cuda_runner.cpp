@@ -10,8 +10,8 @@
 #include "ir/support/error.h"
 #include "passes/memory/memory_planner.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/ranks/cuda_exchanges.h"
-#include "runtime/dim_table.h"
+#include "runtime/cuda/ranks/cuda_collectives.h"
+#include "runtime/run/dim_table.h"
 
 namespace lathe::cuda {
 
@@ -68,15 +68,15 @@ class CudaRunner final : public ProgramRunner {
       stream_.synchronize();  // `value` is destroyed when this returns
     }
     for (const Launch& launch : program.launches) launches_.push_back(&launch);
-    for (const Exchange& exchange : program.exchanges)
-      for (const Exchange::Part& part : exchange.parts)
+    for (const Collective& collective : program.collectives)
+      for (const Collective::Part& part : collective.parts)
         if (part.fold) {
           folds_.emplace(&*part.fold, launches_.size());
           launches_.push_back(&*part.fold);
         }
-    if (platform_->groups && !program.exchanges.empty())
-      exchanges_.emplace(program, table_, *platform_->groups, driver_, stream_,
-                         [this](const Launch& fold, const Stream& stream) { launch(folds_.at(&fold), stream); });
+    if (platform_->groups && !program.collectives.empty())
+      collectives_.emplace(program, table_, *platform_->groups, driver_, stream_,
+                           [this](const Launch& fold, const Stream& stream) { launch(folds_.at(&fold), stream); });
     const std::vector<bool> written = written_buffers(program);
     for (const Program::Slot& slot : program.states)
       written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
@@ -93,7 +93,7 @@ class CudaRunner final : public ProgramRunner {
   }
 
  private:
-  /// Launches [first, last), during which no exchange starts or must be complete. They are captured as one graph.
+  /// Launches [first, last), during which no collective starts or must be complete. They are captured as one graph.
   struct Segment {
     std::size_t first, last;
     std::unique_ptr<CapturedGraph> graph = nullptr;
@@ -154,16 +154,16 @@ class CudaRunner final : public ProgramRunner {
   Stream stream_;
   std::vector<LoadedKernel> kernels_;
   std::map<int, LoadedKernel> int64_kernels_;   ///< with 64-bit indices, by kernel number
-  std::vector<const Launch*> launches_;         ///< launches of the program, then the reductions of its exchanges
+  std::vector<const Launch*> launches_;         ///< launches of the program, then the reductions of its collectives
   std::map<const Launch*, std::size_t> folds_;  ///< index of each reduction in launches_
   std::vector<bool> written_;                   ///< by state
   std::map<int, DeviceMemory> constants_;
   std::vector<Driver::Pointer> states_;  ///< by slot: address of each state in this run
   std::unique_ptr<Bound> bound_;
-  DimTable table_;                            ///< sizes that buffers and exchanges need
+  DimTable table_;                            ///< sizes that buffers and collectives need
   std::vector<std::size_t> buffer_elements_;  ///< by buffer: position of its size
   MemoryPlanner planner_;
-  std::optional<CudaExchanges> exchanges_;  ///< with other ranks
+  std::optional<CudaCollectives> collectives_;  ///< with other ranks
 };
 
 /// Adds the plan's largest tensors to the error if memory does not suffice.
@@ -283,8 +283,8 @@ void CudaRunner::choose_indices(Bound& bound) {
 
 std::vector<CudaRunner::Segment> CudaRunner::segments() const {
   std::set<std::size_t> ends{program_.launches.size()};
-  for (const Exchange& exchange : program_.exchanges)
-    for (const int end : {exchange.start, exchange.done}) ends.insert(static_cast<std::size_t>(end));
+  for (const Collective& collective : program_.collectives)
+    for (const int end : {collective.start, collective.done}) ends.insert(static_cast<std::size_t>(end));
   ends.erase(0);
   std::vector<Segment> found;
   std::size_t first = 0;
@@ -321,7 +321,7 @@ void CudaRunner::launch(std::size_t index, const Stream& stream) const {
 /// Runs each segment as a graph, which is captured at the first run.
 void CudaRunner::launch_segments() {
   for (Segment& segment : bound_->segments) {
-    if (exchanges_) exchanges_->before_launch(static_cast<int>(segment.first));
+    if (collectives_) collectives_->before_launch(static_cast<int>(segment.first));
     const auto first = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.first),
                last = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.last);
     if (std::find(first, last, false) == last) continue;
@@ -333,7 +333,7 @@ void CudaRunner::launch_segments() {
   }
 }
 
-/// Runs the launches individually, with an event between any two, and another one after a wait for exchanges.
+/// Runs the launches individually, with an event between any two, and another one after a wait for collectives.
 void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   struct Timed {
     std::size_t launch, before;  ///< index of the event before the launch; the next event follows the launch
@@ -342,8 +342,8 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   std::vector<Event> events;
   events.emplace_back(driver_).record(stream_);
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
-    if (exchanges_) {
-      exchanges_->before_launch(static_cast<int>(l));
+    if (collectives_) {
+      collectives_->before_launch(static_cast<int>(l));
       events.emplace_back(driver_).record(stream_);
     }
     if (bound_->empty[l] || (options_.skipped && (*options_.skipped)[l])) continue;
@@ -351,7 +351,7 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
     launched.push_back({l, events.size() - 1});
     events.emplace_back(driver_).record(stream_);
   }
-  if (exchanges_) exchanges_->before_launch(static_cast<int>(program_.launches.size()));
+  if (collectives_) collectives_->before_launch(static_cast<int>(program_.launches.size()));
   stream_.synchronize();
   for (const auto& [l, before] : launched) {
     const Launch& launch = program_.launches[l];
@@ -381,15 +381,15 @@ void CudaRunner::run(const RunArguments& arguments) {
   send_states(arguments.states, arguments.dims);
   bind(arguments.dims);
   if (bound_->where.empty()) find_addresses();
-  if (!exchanges_) {
+  if (!collectives_) {
     run_launches(arguments);
   } else {
-    exchanges_->begin(bound_->sizes, bound_->where);
+    collectives_->begin(bound_->sizes, bound_->where);
     try {
       run_launches(arguments);
-      exchanges_->end();
+      collectives_->end();
     } catch (...) {
-      exchanges_->fail();
+      collectives_->fail();
     }
   }
   check_statuses();
@@ -407,7 +407,7 @@ void CudaRunner::run_launches(const RunArguments& arguments) {
     launch_timed(*arguments.times);
   } else {
     launch_segments();
-    if (exchanges_) exchanges_->before_launch(static_cast<int>(program_.launches.size()));
+    if (collectives_) collectives_->before_launch(static_cast<int>(program_.launches.size()));
   }
   for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
     const int buffer = program_.outputs[i].buffer;

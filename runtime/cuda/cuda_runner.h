@@ -4,7 +4,7 @@
 #include <span>
 
 #include "runtime/cuda/platform.h"
-#include "runtime/program_runner.h"
+#include "runtime/run/program_runner.h"
 
 namespace lathe::cuda {
 

@@ -42,7 +42,7 @@ ArenaGuard::~ArenaGuard() { open(arena_); }
 
 void ArenaGuard::before_launch(std::size_t launch) const {
   if (!poisoned_ && !address_sanitizer) return;
-  if (program_.exchanges.empty()) close(arena_);  // exchanges in progress access other buffers
+  if (program_.collectives.empty()) close(arena_);  // collectives in progress access other buffers
   const std::vector<int>& used = program_.launches[launch].buffers;
   for (const MemoryPlan::Block& block : plan_.blocks) {
     if (std::find(used.begin(), used.end(), block.buffer) == used.end()) continue;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ir/support/error.h"
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 
 namespace lathe {
 

@@ -11,7 +11,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/support/error.h"
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 #include "runtime/ranks/rank_stalled.h"
 
 namespace lathe {

@@ -24,7 +24,7 @@ struct RanksOptions {
 
 using ir::SentBytes;
 
-/// Bytes sent to sum tensors; in a data-parallel step, those of its gradients. `early` counts exchanges that began
+/// Bytes sent to sum tensors; in a data-parallel step, those of its gradients. `early` counts collectives that began
 /// before the launches had computed the last value to be summed, that is, before the end of the backward pass.
 struct SummedBytes {
   std::int64_t all = 0, early = 0;
@@ -70,11 +70,11 @@ class Ranks {
   /// [rank_stalled], [rank_failed], [mesh_axis].
   std::vector<std::string> gather(const std::string& own, const std::string& axis = "");
 
-  /// Returns the bytes sent by this rank in exchanges of programs. passes/shard/predict/predicted_bytes.h predicts
+  /// Returns the bytes sent by this rank in collectives of programs. passes/shard/predict/predicted_bytes.h predicts
   /// them.
   SentBytes sent() const;
   void count_sent(const SentBytes& more);
-  /// Returns the bytes sent to sum tensors, for exchanges between CPUs.
+  /// Returns the bytes sent to sum tensors, for collectives between CPUs.
   SummedBytes summed() const;
   void count_summed(const SummedBytes& more);
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "ir/support/error.h"
-#include "passes/shard/exchange_values.h"
+#include "passes/shard/collective_values.h"
 #include "runtime/files/sha256.h"
 #include "runtime/parameters/lend.h"
 #include "runtime/ranks/agreement.h"

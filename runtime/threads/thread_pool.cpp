@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 #include "runtime/host/host_cpu.h"
 
 namespace lathe {

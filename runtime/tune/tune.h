@@ -8,7 +8,7 @@
 #include "ir/options/lower_options.h"
 #include "ir/support/object_store.h"
 #include "ir/tensor/graph.h"
-#include "runtime/program_runner.h"
+#include "runtime/run/program_runner.h"
 #include "runtime/tune/tune_options.h"
 
 namespace lathe {

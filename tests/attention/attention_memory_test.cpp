@@ -5,7 +5,7 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/compile.h"
 #include "tests/attention/attention_search.h"
-#include "tests/attention/variant.h"
+#include "tests/attention/variants/variant.h"
 #include "tests/support/goldens/golden.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/programs/lower.h"

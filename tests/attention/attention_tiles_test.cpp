@@ -8,7 +8,7 @@
 #include "passes/transforms/sizes/known_sizes.h"
 #include "runtime/compile.h"
 #include "tests/attention/attention_check.h"
-#include "tests/attention/variant.h"
+#include "tests/attention/variants/variant.h"
 #include "tests/support/kernels/cpu_infos.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/programs/lower.h"

@@ -119,7 +119,7 @@ const std::vector<Case> cases = {
     {.name = "f16", .mask = Mask::positions, .dtype = f16, .batch = 1},
 };
 
-std::string not_fused(const ir::Graph& graph, const AttentionSearchOptions& options = {.few_rows = true}) {
+std::string not_fused(const ir::Graph& graph, const AttentionSearchOptions& options = {.decode = true}) {
   std::string text;
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
   for (const AttentionReport& report :

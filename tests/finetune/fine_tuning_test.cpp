@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/generation/generator.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"
 #include "tests/support/texts/test_data.h"

@@ -11,7 +11,7 @@
 #include "frontend/train/training.h"
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/compare_graphs.h"
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/op/owned_op.h"
 #include "ir/tensor/text/parser.h"

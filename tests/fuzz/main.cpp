@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tests/fuzz/case_file.h"
-#include "tests/fuzz/oracles.h"
+#include "tests/fuzz/oracles/oracles.h"
 #include "tests/fuzz/shrinker.h"
 #include "tests/fuzz/texts/text_oracle.h"
 #include "tests/support/programs/isolated.h"

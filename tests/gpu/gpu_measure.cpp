@@ -13,8 +13,8 @@
 #include <map>
 #include <ranges>
 
-#include "bench/op_cases.h"
-#include "bench/step_cases.h"
+#include "bench/cases/op_cases.h"
+#include "bench/cases/step_cases.h"
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
 #include "passes/program/program.h"

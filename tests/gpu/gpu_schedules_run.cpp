@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "bench/op_cases.h"
+#include "bench/cases/op_cases.h"
 #include "ir/support/error.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/tensors/compare_tensors.h"

@@ -237,7 +237,7 @@ TEST_CASE("access search: producer threads of a pipeline run only the producer c
   CHECK(ask(stores, 128, budget) == Answer::no);
 }
 
-TEST_CASE("access search: threads outside the first ones of a machine region skip its body", "[access]") {
+TEST_CASE("access search: threads outside the first ones of an intrinsic region skip its body", "[access]") {
   const Kernel kernel = kernel_of([](Builder& b, Buffer y) {
     const auto thread = [&](Value t) {
       b.region(test::first_threads_record, {3}, {[&](Value) { b.store(y, t, b.constant(f32, 1)); }});

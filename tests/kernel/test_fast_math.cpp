@@ -66,7 +66,7 @@ TEST_CASE("fast exp and division support f32 only") {
   CHECK_THROWS_WITH(fast_div(b, one, wide), Catch::Contains("fast_div of f32, f64"));
   CHECK_THROWS_WITH(fast_div(b, whole, one), Catch::Contains("fast_div of i64, f32"));
   // Invalid operations that builders cannot create are found by the verifier.
-  const auto changed = [](const Type& type, const MachineRecord& record) {
+  const auto changed = [](const Type& type, const IntrinsicRecord& record) {
     Kernel kernel = quotients(1, false);
     for (Instruction& in : kernel.values)
       if (record_of(in) == &record) in.type = type;

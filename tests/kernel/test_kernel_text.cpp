@@ -64,11 +64,11 @@ constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: r
 TEST_CASE("kernel text: every intrinsic and region parses") {
   CHECK(print(parse_kernel(every_intrinsic)) == every_intrinsic);
   for (const IntrinsicFamily* family : intrinsic_families()) {
-    for (const MachineRecord* record : family->operations) {
+    for (const IntrinsicRecord* record : family->operations) {
       INFO(record->name);
       CHECK(every_intrinsic.find(" " + std::string(record->name)) != std::string_view::npos);
     }
-    for (const MachineRegionRecord* record : family->regions) {
+    for (const IntrinsicRegionRecord* record : family->regions) {
       INFO(record->name);
       CHECK(every_intrinsic.find(" " + std::string(record->name) + " ") != std::string_view::npos);
     }

@@ -21,35 +21,36 @@ struct Twice {
 
   static Twice of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const {
+  void verify(const IntrinsicRules& rules) const {
     rules.want(at, {i64, 1}, "the index of twice");
     rules.require(rules.buffer(to).dtype == f32, "twice_type", "twice of {}", name(rules.buffer(to).dtype));
   }
-  std::string text(const MachineText& text) const {
+  std::string text(const IntrinsicText& text) const {
     return fmt::format("twice {}[{}] = {}[{}]", text.buffer(to), text.value(at), text.buffer(from), text.value(at));
   }
-  static Twice parse(MachineReader& in) {
+  static Twice parse(IntrinsicReader& in) {
     Twice twice{.to = in.buffer()};
     in.element();
     in.expect("=");
     twice.from = in.buffer(), twice.at = in.element();
     return twice;
   }
-  void interpret(const MachineRun& run, ValueId, Thread& t) const {
+  void interpret(const IntrinsicRun& run, ValueId, Thread& t) const {
     for (std::int64_t i = run.integer(at, t), end = i + 4; i < end; ++i)
       run.target(to, t).store(i, {.real = 2 * run.target(from, t).load(i, run.actor(t)).real}, run.actor(t));
   }
 };
 
-constinit const MachineRecord twice_record =
-    machine_record<Twice>({.name = "twice", .args = {1, 1}, .buffers = {2, 2}});
+constinit const IntrinsicRecord twice_record =
+    intrinsic_record<Twice>({.name = "twice", .args = {1, 1}, .buffers = {2, 2}});
 
-constexpr const MachineRecord* twice_records[] = {&twice_record};
+constexpr const IntrinsicRecord* twice_records[] = {&twice_record};
 constexpr IntrinsicFamily twice_family{.operations = twice_records};
 
 Twice Twice::of(const Instruction& in) { return {in.machine->buffers[0].id, in.machine->buffers[1].id, in.args[0]}; }
 Instruction Twice::instruction() const {
-  return machine_instruction({.record = &twice_record, .buffers = {{to, Access::write}, {from, Access::read}}}, {at});
+  return intrinsic_instruction({.record = &twice_record, .buffers = {{to, Access::write}, {from, Access::read}}},
+                               {at});
 }
 
 Kernel doubled(DType dtype, bool to_input = false, bool later = false) {
@@ -68,28 +69,28 @@ Kernel doubled(DType dtype, bool to_input = false, bool later = false) {
 struct WithoutInterpretation {
   static WithoutInterpretation of(const Instruction&);
   Instruction instruction() const;
-  void verify(const MachineRules&) const;
-  std::string text(const MachineText&) const;
-  static WithoutInterpretation parse(MachineReader&);
+  void verify(const IntrinsicRules&) const;
+  std::string text(const IntrinsicText&) const;
+  static WithoutInterpretation parse(IntrinsicReader&);
 };
 struct WithoutRules {
   static WithoutRules of(const Instruction&);
   Instruction instruction() const;
-  std::string text(const MachineText&) const;
-  static WithoutRules parse(MachineReader&);
-  void interpret(const MachineRun&, ValueId, Thread&) const;
+  std::string text(const IntrinsicText&) const;
+  static WithoutRules parse(IntrinsicReader&);
+  void interpret(const IntrinsicRun&, ValueId, Thread&) const;
 };
 struct WithoutParser {
   static WithoutParser of(const Instruction&);
   Instruction instruction() const;
-  void verify(const MachineRules&) const;
-  std::string text(const MachineText&) const;
-  void interpret(const MachineRun&, ValueId, Thread&) const;
+  void verify(const IntrinsicRules&) const;
+  std::string text(const IntrinsicText&) const;
+  void interpret(const IntrinsicRun&, ValueId, Thread&) const;
 };
 
-static_assert(MachineOperation<Twice> && MachineOperation<FromLane>);
-static_assert(!MachineOperation<WithoutInterpretation> && !MachineOperation<WithoutRules> &&
-              !MachineOperation<WithoutParser>);
+static_assert(IntrinsicOperation<Twice> && IntrinsicOperation<FromLane>);
+static_assert(!IntrinsicOperation<WithoutInterpretation> && !IntrinsicOperation<WithoutRules> &&
+              !IntrinsicOperation<WithoutParser>);
 
 }  // namespace
 

@@ -100,7 +100,7 @@ TEST_CASE("mpi: failed or missing messages between GPUs end all ranks with the r
   CHECK_THAT(failing({.before = "export MOCK_NCCL_FAULT='1 5 6'"}),
              Contains("rank 1 of 2 failed: between GPUs: remote process exited or there was a network error  "
                       "[nccl_failed]") &&
-                 Contains("in the exchange of %") && Contains("over data, gradient of gpt.cpp:"));
+                 Contains("in the collective of %") && Contains("over data, gradient of gpt.cpp:"));
   CHECK_THAT(failing({.before = "export MOCK_NCCL_FAULT='1 5 0'"}, {"--watchdog", "2"}),
              Contains("rank 0 of 2 failed: gradient of gpt.cpp:") &&
                  Contains("over data has made no progress for 2 seconds: rank 0 waits for position 1") &&

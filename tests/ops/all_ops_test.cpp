@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "ir/tensor/compare_graphs.h"
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/verifier.h"
 #include "tests/ops/samples.h"

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ir/ops/functional/functional_composites.h"
-#include "ir/support/philox.h"
+#include "ir/support/numbers/philox.h"
 #include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "ir/ops/rules/view_rules.h"
-#include "ir/tensor/walk.h"
+#include "ir/tensor/analysis/walk.h"
 #include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;

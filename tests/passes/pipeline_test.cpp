@@ -178,7 +178,7 @@ TEST_CASE("compile: stages print the form they produce", "[pipeline]") {
   CHECK_THAT(print_stage(now, "fuse"), Contains("exp"));
   CHECK_THAT(print_stage(now, "kernels"),
              StartsWith("program @g, 1 region\n") && Contains("launch 0: kernel 0") && Contains("// kernel 0"));
-  CHECK_THAT(print_stage(now, "exchanges"), Contains("// no exchanges"));
+  CHECK_THAT(print_stage(now, "collectives"), Contains("// no collectives"));
   CHECK_THAT(print_stage(now, "memory-plan"), Contains("arena"));
   CHECK(print_stage(now, "names") == "\n# kernel 0\n" + now.program.kernels[0].name + "\n");
 }

@@ -8,7 +8,7 @@
 #include "frontend/ops/ops.h"
 #include "frontend/train/step.h"
 #include "runtime/compile.h"
-#include "tests/pretrained/token_case.h"
+#include "tests/pretrained/cases/token_case.h"
 #include "tests/support/kernels/kernel_store.h"
 
 using namespace lathe;

@@ -11,7 +11,7 @@
 #include "models/pretrained/image_models/image_model.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/files/safetensors/tensor_folder.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/texts/test_data.h"
 
 /// Every key that transformers knows for a family: used, harmless or refused.

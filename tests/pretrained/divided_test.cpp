@@ -10,7 +10,7 @@
 #include "models/text/dataset/token_batches.h"
 #include "passes/shard/plan/default_splits.h"
 #include "passes/shard/simulate.h"
-#include "tests/pretrained/token_case.h"
+#include "tests/pretrained/cases/token_case.h"
 
 /// Pretrained models sharded over processes, like in `lathe finetune`.
 using namespace lathe;

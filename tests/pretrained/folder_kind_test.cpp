@@ -8,7 +8,7 @@
 #include "models/pretrained/lora/adapted_model.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/files/write/folder_save.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/texts/test_data.h"
 
 /// Directories that are not models: each kind has its own message. Directories that hold two models.

@@ -6,7 +6,7 @@
 #include "models/pretrained/token_loss.h"
 #include "models/text/dataset/token_batches.h"
 #include "runtime/compile.h"
-#include "tests/pretrained/token_case.h"
+#include "tests/pretrained/cases/token_case.h"
 #include "tests/support/kernels/kernel_store.h"
 
 /// Packing and accumulation must not change the losses and gradients of the texts.

@@ -10,9 +10,9 @@
 #include "models/pretrained/pretrained.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/compile.h"
-#include "tests/pretrained/continuations.h"
-#include "tests/pretrained/model_case.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/pretrained/cases/continuations.h"
+#include "tests/pretrained/cases/model_case.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 
 /// Models with 8-bit weights: the change of logits and loss, and which weights are quantized.

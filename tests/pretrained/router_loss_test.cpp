@@ -6,8 +6,8 @@
 #include "frontend/grad.h"
 #include "models/pretrained/token_loss.h"
 #include "runtime/compile.h"
-#include "tests/pretrained/cases.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/pretrained/cases/cases.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/test_data.h"
 

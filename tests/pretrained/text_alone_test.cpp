@@ -3,8 +3,8 @@
 
 #include "frontend/decode/decoding.h"
 #include "models/generation/cached_lm.h"
-#include "tests/pretrained/continuations.h"
-#include "tests/pretrained/token_case.h"
+#include "tests/pretrained/cases/continuations.h"
+#include "tests/pretrained/cases/token_case.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"
 #include "tests/support/texts/test_data.h"

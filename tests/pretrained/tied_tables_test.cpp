@@ -7,8 +7,8 @@
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "runtime/compile.h"
 #include "runtime/files/safetensors/tensor_folder.h"
-#include "tests/pretrained/cases.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/pretrained/cases/cases.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/test_data.h"
 

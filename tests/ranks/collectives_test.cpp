@@ -16,14 +16,14 @@ TEST_CASE("ranks: compiled collectives match the simulator") {
 namespace {
 
 /// Returns the number of communication steps of a graph on two ranks, with buckets of `bucket_bytes`.
-std::size_t exchanges_of(const std::string& text, std::int64_t bucket_bytes) {
+std::size_t collectives_of(const std::string& text, std::int64_t bucket_bytes) {
   const ir::Graph graph = ir::parse_graph(text, "buckets");
   std::size_t count = 0;
   run_ranks(2, [&](int rank, const MakeCommunicator& make) {
     CompileOptions options{.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
     options.lower.bucket_bytes = bucket_bytes;
     const Executable executable = compile(graph, options);
-    if (rank == 0) count = executable.program().exchanges.size();
+    if (rank == 0) count = executable.program().collectives.size();
   });
   return count;
 }
@@ -48,18 +48,18 @@ TEST_CASE("ranks: sums of one kind, and gathers without users, are bucketed up t
                     gathers = collectives_of("all_gather", "dim=0, outer=1", {4, 4});
   for (const std::string& text : {sums, gathers}) {
     CAPTURE(text);
-    CHECK(exchanges_of(text, 0) == 2);
-    CHECK(exchanges_of(text, 63) == 2);
-    CHECK(exchanges_of(text, 64) == 1);
+    CHECK(collectives_of(text, 0) == 2);
+    CHECK(collectives_of(text, 63) == 2);
+    CHECK(collectives_of(text, 64) == 1);
   }
   // Scatters in flight may be as large as the largest one, which here is too large for the bucket.
   const std::string scatters = collectives_of("reduce_scatter", "dim=0, outer=1", {8, 8, 64});
-  CHECK(exchanges_of(scatters, 63) == 3);
-  CHECK(exchanges_of(scatters, 64) == 2);
+  CHECK(collectives_of(scatters, 63) == 3);
+  CHECK(collectives_of(scatters, 64) == 2);
   // A value that a launch reads is not delayed for others.
   std::string read = gathers;
   read.replace(read.find("  output"), 0, "  %5 = exp %2\n  output \"z\" %5\n");
-  CHECK(exchanges_of(read, 64) == 2);
+  CHECK(collectives_of(read, 64) == 2);
 }
 
 }  // namespace lathe::test

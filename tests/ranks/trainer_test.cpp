@@ -5,7 +5,7 @@
 #include "runtime/ranks/thread_communicator.h"
 #include "runtime/train/trainer.h"
 #include "tests/ranks/support.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/graphs/divisible_steps.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"

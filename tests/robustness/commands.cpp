@@ -6,9 +6,9 @@
 #include "ir/tensor/text/printer.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "tests/fuzz/graph_generator.h"
-#include "tests/robustness/known_programs.h"
-#include "tests/robustness/mutate.h"
-#include "tests/robustness/work_folder.h"
+#include "tests/robustness/support/known_programs.h"
+#include "tests/robustness/support/mutate.h"
+#include "tests/robustness/support/work_folder.h"
 
 namespace lathe::robustness {
 

@@ -3,7 +3,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
-#include "tests/robustness/attack.h"
+#include "tests/robustness/support/attack.h"
 #include "tests/support/programs/isolated.h"
 #include "tests/support/tensors/compare_tensors.h"
 

@@ -8,8 +8,8 @@
 #include "passes/program/text/parse_program.h"
 #include "passes/program/text/print_program.h"
 #include "tests/fuzz/graph_generator.h"
-#include "tests/robustness/batch.h"
-#include "tests/robustness/mutate.h"
+#include "tests/robustness/support/batch.h"
+#include "tests/robustness/support/mutate.h"
 
 namespace lathe::robustness {
 
@@ -23,7 +23,7 @@ struct Forms {
 Forms forms_of(std::size_t seed) {
   Compilation now = begin_compilation(fuzz::random_case(static_cast<unsigned>(seed), {.ops = 6}).graph,
                                       cpu_machine(*find_cpu_info("x86-64-v2")));
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   return {print_fused_graph(now.regions, now.graph), print_program(now.program)};
 }
 

@@ -2,8 +2,8 @@
 
 #include <csignal>
 
-#include "tests/robustness/mutate.h"
-#include "tests/robustness/work_folder.h"
+#include "tests/robustness/support/mutate.h"
+#include "tests/robustness/support/work_folder.h"
 
 namespace lathe::robustness {
 

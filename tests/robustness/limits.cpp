@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "tests/robustness/work_folder.h"
+#include "tests/robustness/support/work_folder.h"
 
 namespace lathe::robustness {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/support/visible.h"
-#include "tests/robustness/attack.h"
+#include "tests/robustness/support/attack.h"
 
 /// Hostile files and environments: Lathe must always give a result or a clear error (exit status 0, 1 or 2), never
 /// die from a signal, and lose no data. docs/testing.md describes how to use this program.

@@ -5,9 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tests/robustness/mount.h"
-#include "tests/robustness/mutate.h"
-#include "tests/robustness/work_folder.h"
+#include "tests/robustness/support/mount.h"
+#include "tests/robustness/support/mutate.h"
+#include "tests/robustness/support/work_folder.h"
 
 namespace lathe::robustness {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/robustness/work_folder.h"
+#include "tests/robustness/support/work_folder.h"
 
 namespace lathe::robustness {
 

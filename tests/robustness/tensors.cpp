@@ -3,9 +3,9 @@
 
 #include "ir/support/error.h"
 #include "runtime/files/safetensors/safetensors.h"
-#include "tests/robustness/batch.h"
-#include "tests/robustness/folder.h"
-#include "tests/robustness/mutate.h"
+#include "tests/robustness/support/batch.h"
+#include "tests/robustness/support/folder.h"
+#include "tests/robustness/support/mutate.h"
 
 namespace lathe::robustness {
 

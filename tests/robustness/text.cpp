@@ -6,7 +6,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/compare_graphs.h"
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
@@ -15,9 +15,9 @@
 #include "passes/pipeline/pipeline.h"
 #include "runtime/cpu/cpu_backend.h"
 #include "tests/fuzz/graph_generator.h"
-#include "tests/robustness/batch.h"
-#include "tests/robustness/known_programs.h"
-#include "tests/robustness/mutate.h"
+#include "tests/robustness/support/batch.h"
+#include "tests/robustness/support/known_programs.h"
+#include "tests/robustness/support/mutate.h"
 #include "tests/support/programs/lower.h"
 
 namespace lathe::robustness {

@@ -8,7 +8,7 @@
 
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/sha256.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 
 using namespace lathe;
 using namespace lathe::test;

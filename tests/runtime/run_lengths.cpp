@@ -10,7 +10,7 @@
 #include "frontend/train/training.h"
 #include "ir/tensor/op/op.h"
 #include "runtime/compile.h"
-#include "tests/runtime/count_allocations.h"
+#include "tests/runtime/executable/count_allocations.h"
 #include "tests/support/texts/error_label.h"
 
 /// Allocations in runs of different lengths; results equal those of a fresh executable.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/threads/thread_pool.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/no_threads.h"
 
 using namespace lathe;

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "frontend/dsl.h"
-#include "tests/runtime/count_allocations.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/executable/count_allocations.h"
+#include "tests/runtime/files/files_scratch.h"
 
 /// The loop of a training run: batches, evaluations, checkpoints, and resuming after any kind of end.
 using namespace lathe;

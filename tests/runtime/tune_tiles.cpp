@@ -6,7 +6,7 @@
 #include "runtime/cpu/cpu_backend.h"
 #include "runtime/tune/tune.h"
 #include "tests/runtime/compiled/check_compiled.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/programs/lower.h"
 #include "tests/support/programs/memory_store.h"
 

@@ -8,7 +8,7 @@ namespace lathe::shard::test {
 
 namespace {
 
-std::int64_t elements(const lathe::Exchange::Part& part) { return part.elements.value().value_or(1); }
+std::int64_t elements(const lathe::Collective::Part& part) { return part.elements.value().value_or(1); }
 
 /// Returns the number of matmuls that run while the gradient of the embeddings is being reduced and other gradients
 /// are still to be computed. For a GPT on data=2 with tied embeddings of 64 MiB and layers of 12 MiB.
@@ -19,11 +19,11 @@ int products_behind_embeddings(const ShardOptions& parts) {
   const ir::Graph step = lathe::test::gpt_step(config, AdamW{}, {.clip_norm = 1});
   const Program program = program_of(shard(step, Mesh::parse("data=2"), {{"B", "data"}}, parts).graph);
   int embeddings = -1, last = -1;
-  for (const lathe::Exchange& exchange : program.exchanges)
-    for (const lathe::Exchange::Part& part : exchange.parts) {
-      if (exchange.kind == lathe::Exchange::Kind::all_gather || elements(part) == 1) continue;
-      if (elements(part) == 512 << 15) embeddings = exchange.start;
-      last = std::max(last, exchange.start);
+  for (const lathe::Collective& collective : program.collectives)
+    for (const lathe::Collective::Part& part : collective.parts) {
+      if (collective.kind == lathe::Collective::Kind::all_gather || elements(part) == 1) continue;
+      if (elements(part) == 512 << 15) embeddings = collective.start;
+      last = std::max(last, collective.start);
     }
   REQUIRE(embeddings >= 0);
   const auto first = program.launches.begin();

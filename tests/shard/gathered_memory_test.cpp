@@ -15,9 +15,9 @@ namespace {
 template <class Chosen>
 std::int64_t most_at_a_time(const Program& program, const MemoryPlan& plan, Chosen chosen) {
   std::vector<bool> counts(program.buffers.size());
-  for (const lathe::Exchange& exchange : program.exchanges)
-    for (const lathe::Exchange::Part& part : exchange.parts)
-      if (const int buffer = chosen(exchange, part); buffer >= 0) counts[static_cast<std::size_t>(buffer)] = true;
+  for (const lathe::Collective& collective : program.collectives)
+    for (const lathe::Collective::Part& part : collective.parts)
+      if (const int buffer = chosen(collective, part); buffer >= 0) counts[static_cast<std::size_t>(buffer)] = true;
   std::map<int, std::int64_t> change;
   for (const MemoryPlan::Block& block : plan.blocks) {
     if (!counts[static_cast<std::size_t>(block.buffer)]) continue;
@@ -40,11 +40,11 @@ Held held(const ir::Graph& step) {
   DimBindings dims = local_dims(sharded, {{"B", 8}, {"T", 6}});
   dims.emplace("mesh_index@data", 1);
   const MemoryPlan plan = plan_memory(program, dims);
-  const auto gathered = [](const lathe::Exchange& exchange, const lathe::Exchange::Part& part) {
-    return exchange.kind == lathe::Exchange::Kind::all_gather ? part.to : -1;
+  const auto gathered = [](const lathe::Collective& collective, const lathe::Collective::Part& part) {
+    return collective.kind == lathe::Collective::Kind::all_gather ? part.to : -1;
   };
-  const auto scattered = [](const lathe::Exchange& exchange, const lathe::Exchange::Part& part) {
-    return exchange.kind == lathe::Exchange::Kind::reduce_scatter ? part.from : -1;
+  const auto scattered = [](const lathe::Collective& collective, const lathe::Collective::Part& part) {
+    return collective.kind == lathe::Collective::Kind::reduce_scatter ? part.from : -1;
   };
   return {most_at_a_time(program, plan, gathered), most_at_a_time(program, plan, scattered), plan.arena_bytes,
           held_bytes(sharded.graph).gathered};
@@ -77,14 +77,15 @@ std::int64_t held_of_sums(int layers, const ShardOptions& parts, double clip_nor
   dims.emplace("mesh_index@data", 1);
   const MemoryPlan plan = plan_memory(program, dims);
   std::int64_t bytes = 0;
-  std::vector<int lathe::Exchange::Part::*> buffers = {&lathe::Exchange::Part::from,
-                                                       &lathe::Exchange::Part::received};
+  std::vector<int lathe::Collective::Part::*> buffers = {&lathe::Collective::Part::from,
+                                                         &lathe::Collective::Part::received};
   // A shard of a sum becomes a shard of the new state, which is in flight until the end.
-  if (parts.states.empty()) buffers.push_back(&lathe::Exchange::Part::to);
-  for (int lathe::Exchange::Part::* buffer : buffers)
-    bytes += most_at_a_time(program, plan, [&](const lathe::Exchange& exchange, const lathe::Exchange::Part& part) {
-      return exchange.kind != lathe::Exchange::Kind::all_gather ? part.*buffer : -1;
-    });
+  if (parts.states.empty()) buffers.push_back(&lathe::Collective::Part::to);
+  for (int lathe::Collective::Part::* buffer : buffers)
+    bytes +=
+        most_at_a_time(program, plan, [&](const lathe::Collective& collective, const lathe::Collective::Part& part) {
+          return collective.kind != lathe::Collective::Kind::all_gather ? part.*buffer : -1;
+        });
   return bytes;
 }
 

@@ -75,12 +75,12 @@ TEST_CASE("shard: data parallelism reduces each gradient once, and scalars") {
   const Sharded sharded = divided(step, "data=4", "B:data");
   int parameters = 0, scalars = 0;
   for (const ir::ValueId id : step.arguments()) parameters += step[id].op->name.value == "parameter";
-  for (const Exchange& each : sharded.exchanges) {
-    CHECK(each.kind == ir::ExchangeKind::all_reduce);
+  for (const Collective& each : sharded.collectives) {
+    CHECK(each.kind == ir::CollectiveKind::all_reduce);
     CHECK(each.bytes().value().has_value());  // no activation: those have the dim B
     scalars += each.bytes().is(8);
   }
-  CHECK(static_cast<int>(sharded.exchanges.size()) == parameters + scalars);
+  CHECK(static_cast<int>(sharded.collectives.size()) == parameters + scalars);
   CHECK(scalars == 1);  // the loss
 }
 
@@ -93,16 +93,16 @@ TEST_CASE("shard: the graph does not grow with the number of processes") {
 TEST_CASE("shard: passes preserve the semantics of a sharded graph") {
   const ir::Graph step = gpt_step(1, 0.1);
   Sharded sharded = divided(step, "data=2,model=2", "B:data," + by_model);
-  const int exchanges = count(sharded.graph, "all_reduce");
+  const int collectives = count(sharded.graph, "all_reduce");
   sharded.graph = ir::dce(ir::cse(ir::canonicalize(ir::constant_fold(ir::canonicalize(sharded.graph)))));
-  CHECK(count(sharded.graph, "all_reduce") == exchanges);
+  CHECK(count(sharded.graph, "all_reduce") == collectives);
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 4), 2) < 1e-10);
 }
 
 TEST_CASE("shard: an axis of one process changes only names") {
   const ir::Graph step = gpt_step(1, 0.1);
   const Sharded sharded = divided(step, "model=1", by_model);
-  CHECK(sharded.exchanges.empty());
+  CHECK(sharded.collectives.empty());
   CHECK(training_difference(step, sharded, step_arguments(step, 2, 3), 1) == 0);
 }
 

@@ -126,8 +126,8 @@ TEST_CASE("shard: sharded random draws match one process, bit for bit") {
 TEST_CASE("shard: the report lists every collective with bytes, line and reason") {
   const Sharded sharded = divided(gpt_step(1, 0), "data=2,model=2", "B:data,h:model");
   const std::string report = explain(sharded);
-  CHECK(static_cast<int>(sharded.exchanges.size()) == count(sharded.graph, "all_reduce"));
-  for (const Exchange& each : sharded.exchanges) {
+  CHECK(static_cast<int>(sharded.collectives.size()) == count(sharded.graph, "all_reduce"));
+  for (const Collective& each : sharded.collectives) {
     CHECK(report.find(each.reason) != std::string::npos);
     CHECK(report.find(each.bytes().to_string() + " bytes") != std::string::npos);
   }

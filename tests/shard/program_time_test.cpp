@@ -34,9 +34,9 @@ TEST_CASE("shard: predicted time of a program is its matmuls and its unhidden co
   CHECK(time.products == Approx(2));
   CHECK(time.memory == 0);
   // In one bucket, whose 2 * 3 messages are shared.
-  CHECK(time.exchanges == Approx(2 * 3 * 0.5 + 2 * 192.0 / 192));
+  CHECK(time.collectives == Approx(2 * 3 * 0.5 + 2 * 192.0 / 192));
   CHECK(time.step() == Approx(2 + time.waiting));
-  CHECK(time.waiting == Approx(time.exchanges));
+  CHECK(time.waiting == Approx(time.collectives));
 }
 
 TEST_CASE("shard: a launch takes the maximum of compute and memory time plus its launch time") {
@@ -46,7 +46,7 @@ TEST_CASE("shard: a launch takes the maximum of compute and memory time plus its
   const auto launches = static_cast<double>(program.launches.size());
   REQUIRE(launches >= 3);
   CHECK(program_time(program, rates, {}).memory == Approx(3 * launches));
-  CHECK(program_time(program, rates, {}).exchanges == Approx(5 + 2 * 3));  // with two reductions
+  CHECK(program_time(program, rates, {}).collectives == Approx(5 + 2 * 3));  // with two reductions
   rates = slow_gpu();
   rates.memory_bandwidth = 64;
   double others = 0;

@@ -66,7 +66,7 @@ TEST_CASE("ring: keys, values and their gradients are neither gathered nor scatt
     CHECK(count(sharded.graph, "reduce_scatter") == 0);
     CHECK(count(sharded.graph, "all_gather") == 1);  // the gradient of the positions
     std::int64_t sends = 0;
-    for (const Exchange& each : sharded.exchanges) sends += each.kind == ir::ExchangeKind::send_recv;
+    for (const Collective& each : sharded.collectives) sends += each.kind == ir::CollectiveKind::send_recv;
     CHECK(sends == 2 * 9 * layers);
     CHECK_THAT(
         explain(sharded),
@@ -91,10 +91,10 @@ TEST_CASE("ring: two blocks of keys and of values are live at a time, and one re
     int most = 0;
     for (int l = 0; l < static_cast<int>(program.launches.size()); ++l) {
       int alive = 0;
-      for (const lathe::Exchange& exchange : program.exchanges)
-        for (const lathe::Exchange::Part& part : exchange.parts)
-          alive += exchange.kind == ir::ExchangeKind::send_recv && part.loc.gradient() == of_gradients &&
-                   exchange.start <= l && l <= last_use(part.to);
+      for (const lathe::Collective& collective : program.collectives)
+        for (const lathe::Collective::Part& part : collective.parts)
+          alive += collective.kind == ir::CollectiveKind::send_recv && part.loc.gradient() == of_gradients &&
+                   collective.start <= l && l <= last_use(part.to);
       most = std::max(most, alive);
     }
     CHECK(most == (of_gradients ? 2 : 4));
@@ -107,13 +107,13 @@ TEST_CASE("ring: sends of keys and values overlap the kernels of a block") {
     return kind == RegionKind::attention || kind == RegionKind::product;
   };
   int sends = 0;
-  for (const lathe::Exchange& exchange : program.exchanges) {
-    if (exchange.kind != ir::ExchangeKind::send_recv || exchange.parts[0].loc.gradient()) continue;
+  for (const lathe::Collective& collective : program.collectives) {
+    if (collective.kind != ir::CollectiveKind::send_recv || collective.parts[0].loc.gradient()) continue;
     ++sends;
     bool hidden = false;
-    for (int l = exchange.start; l < exchange.done; ++l)
+    for (int l = collective.start; l < collective.done; ++l)
       hidden = hidden || is_product(program.launches[static_cast<std::size_t>(l)].info.kind);
-    CAPTURE(exchange.parts[0].op.to_string(), exchange.start, exchange.done);
+    CAPTURE(collective.parts[0].op.to_string(), collective.start, collective.done);
     CHECK(hidden);
   }
   CHECK(sends == 12);
@@ -137,8 +137,8 @@ TEST_CASE("ring: bf16 and f16 blocks are sent, their gradients in f32") {
     const Sharded sharded = divided(step, "seq=2", "T:seq", with_ring());
     INFO(explain(sharded));
     CHECK(sharded.rings == 1);
-    for (const Exchange& each : sharded.exchanges)
-      if (each.kind == ir::ExchangeKind::send_recv) CHECK(each.element_bytes == (each.loc.gradient() ? 4 : 2));
+    for (const Collective& each : sharded.collectives)
+      if (each.kind == ir::CollectiveKind::send_recv) CHECK(each.element_bytes == (each.loc.gradient() ? 4 : 2));
     CHECK(training_difference(step, sharded, step_arguments(step, 4, 8), 1, Compared::outputs) < 2e-2);
   }
 }

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "ir/tensor/verifier.h"
-#include "tests/attention/variant.h"
+#include "tests/attention/variants/variant.h"
 #include "tests/shard/support.h"
 #include "tests/support/tensors/distance.h"
 #include "tests/support/texts/error_label.h"

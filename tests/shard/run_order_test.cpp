@@ -59,7 +59,7 @@ TEST_CASE("shard: new shards are gathered while later gradients are computed, an
   const DimBindings dims = local_dims(sharded, scaling.dims);
   const StepTime at_end = step_time(sharded.graph, scaling.rates, dims), time = step_time(run, scaling.rates, dims);
   CHECK(time.products == Approx(at_end.products));
-  CHECK(time.exchanges == Approx(at_end.exchanges).epsilon(0.01));
+  CHECK(time.collectives == Approx(at_end.collectives).epsilon(0.01));
   CHECK(time.waiting < 0.7 * at_end.waiting);
   scaling.order = as_run;
   const ScalingCurve curve = predict_scaling(heavy_gpt(), scaling);

@@ -53,7 +53,7 @@ TEST_CASE("shard: one process that waits for no other has full efficiency, and m
     const ScalingCurve curve = predict_scaling(step, scaling("data=4", "B:data", parts));
     REQUIRE(curve.points.size() == 13);
     CHECK(curve.points[0].efficiency == Approx(1));
-    CHECK(curve.points[0].time.exchanges == 0);
+    CHECK(curve.points[0].time.collectives == 0);
     CHECK(curve.points[0].sent == SentBytes{});
     for (std::size_t i = 1; i <= most; ++i) {
       CHECK(curve.points[i].efficiency < curve.points[i - 1].efficiency);
@@ -117,10 +117,10 @@ TEST_CASE("shard: the report gives the time of each collective whose sizes are k
     return found;
   };
   std::size_t known = 0;
-  for (const Exchange& each : sharded.exchanges) known += each.elements.value().has_value();
+  for (const Collective& each : sharded.collectives) known += each.elements.value().has_value();
   CHECK(count_of(explain(sharded)) == known);
-  CHECK(known < sharded.exchanges.size());
-  CHECK(count_of(explain(sharded, {}, {{"B@data", 2}, {"T", 4}})) == sharded.exchanges.size());
+  CHECK(known < sharded.collectives.size());
+  CHECK(count_of(explain(sharded, {}, {{"B@data", 2}, {"T", 4}})) == sharded.collectives.size());
   CHECK(explain(sharded).find("predicted, not measured: a process computes 1.00 TFLOP/s, sends 12.5 GB/s, and takes "
                               "2.00 us for a message") != std::string::npos);
 }

@@ -55,16 +55,16 @@ TEST_CASE("send_recv: a process sends the whole value in one message") {
   const ir::Graph graph = round_of_three();
   const ir::Node& node = graph.nodes[3];
   REQUIRE(node.op->name.value == "send_recv");
-  const Exchange exchange = described(graph, node);
-  CHECK(bytes_sent(exchange) == 8 * 16 * 4);
-  CHECK(messages(exchange) == 1);
-  CHECK(exchange_seconds(exchange, slow_network(), {}) == Approx(512 / 192.0 + 0.5));
+  const Collective collective = described(graph, node);
+  CHECK(bytes_sent(collective) == 8 * 16 * 4);
+  CHECK(messages(collective) == 1);
+  CHECK(collective_seconds(collective, slow_network(), {}) == Approx(512 / 192.0 + 0.5));
 }
 
 TEST_CASE("send_recv: a received value is forwarded when it is first read") {
   const Program program = program_of(round_of_three());
-  REQUIRE(program.exchanges.size() == 2);
-  const lathe::Exchange &first = program.exchanges[0], &second = program.exchanges[1];
+  REQUIRE(program.collectives.size() == 2);
+  const lathe::Collective &first = program.collectives[0], &second = program.collectives[1];
   CHECK(first.start == 0);
   CHECK(first.done > 0);
   CHECK(second.start == first.done);
@@ -74,7 +74,7 @@ TEST_CASE("send_recv: a received value is forwarded when it is first read") {
   rates.flops = 512;  // each matmul takes 2 seconds
   const StepTime time = step_time(round_of_three(), rates, {});
   const double send = 512 / 192.0 + 0.5;
-  CHECK(time.exchanges == Approx(2 * send));
+  CHECK(time.collectives == Approx(2 * send));
   CHECK(time.waiting == Approx(2 * (send - 2)));
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("send_recv: a full cycle is not a collective") {
   output "y" %3
 })",
                                           "model.lathe");
-  CHECK(program_of(graph).exchanges.empty());
+  CHECK(program_of(graph).collectives.empty());
 }
 
 }  // namespace lathe::shard::test

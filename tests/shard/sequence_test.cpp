@@ -57,8 +57,9 @@ TEST_CASE("shard: a split sequence gathers keys and values once per layer, and s
     INFO(explain(llama));
     CHECK(count(llama.graph, "all_gather") == 2 * layers);
     CHECK(count(llama.graph, "reduce_scatter") == 2 * layers);
-    for (const Exchange& each : llama.exchanges)  // for 4 key/value groups, not for 8 heads
-      if (each.kind != ir::ExchangeKind::all_reduce) CHECK(each.elements == Dim("B") * Dim("T@seq") * Dim(2 * 4 * 4));
+    for (const Collective& each : llama.collectives)  // for 4 key/value groups, not for 8 heads
+      if (each.kind != ir::CollectiveKind::all_reduce)
+        CHECK(each.elements == Dim("B") * Dim("T@seq") * Dim(2 * 4 * 4));
   }
 }
 
@@ -73,7 +74,7 @@ TEST_CASE("shard: queries are the dim that is not reduced, in any order of the d
 })");
   const Sharded sharded = divided(graph, "seq=2", "n:seq");
   INFO(explain(sharded));
-  CHECK(sharded.exchanges.size() == 2);
+  CHECK(sharded.collectives.size() == 2);
   CHECK(count(sharded.graph, "all_gather") == 2);
   CHECK(to_string(sharded.results.at("y"), sharded.mesh) == "seq: dim 0");
   CHECK(training_difference(graph, sharded, numbers(graph, {{"n", 6}}), 1) < 1e-12);
@@ -91,7 +92,7 @@ TEST_CASE("shard: key positions are recomputed, not gathered") {
   output "y" %7
 })");
   const Sharded sharded = divided(graph, "seq=3", "n:seq");
-  CHECK(sharded.exchanges.size() == 1);
+  CHECK(sharded.collectives.size() == 1);
   CHECK(training_difference(graph, sharded, numbers(graph, {{"n", 6}}), 1) == 0);
 }
 

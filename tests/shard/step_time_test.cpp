@@ -24,30 +24,32 @@ StepRates slow() {
   return rates;
 }
 
-Exchange exchange(ir::ExchangeKind kind, std::int64_t ranks, std::int64_t elements) {
+Collective collective(ir::CollectiveKind kind, std::int64_t ranks, std::int64_t elements) {
   return {kind, {"m", ranks}, "", Dim(elements), 4, {}, ""};
 }
 
 }  // namespace
 
 TEST_CASE("shard: a process sends the bytes of its chunks") {
-  CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 32)) == 2 * 3 * 128 / 4);
-  CHECK(bytes_sent(exchange(ir::ExchangeKind::all_gather, 4, 32)) == 3 * 128 / 4);
-  CHECK(bytes_sent(exchange(ir::ExchangeKind::reduce_scatter, 4, 32)) == 3 * 128 / 4);
+  CHECK(bytes_sent(collective(ir::CollectiveKind::all_reduce, 4, 32)) == 2 * 3 * 128 / 4);
+  CHECK(bytes_sent(collective(ir::CollectiveKind::all_gather, 4, 32)) == 3 * 128 / 4);
+  CHECK(bytes_sent(collective(ir::CollectiveKind::reduce_scatter, 4, 32)) == 3 * 128 / 4);
   // 10 elements among 4 ranks: chunks of 3, 3, 3 and 1. A rank sends other ranks' chunks once, and its own chunk to
   // three.
   const std::int64_t sent[] = {7 + 9, 7 + 9, 7 + 9, 9 + 3};
-  for (int r = 0; r < 4; ++r) CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 10), {}, r) == 4 * sent[r]);
+  for (int r = 0; r < 4; ++r)
+    CHECK(bytes_sent(collective(ir::CollectiveKind::all_reduce, 4, 10), {}, r) == 4 * sent[r]);
   // One element: the first rank sends it to three, each other rank sends its share to the first.
   for (int r = 0; r < 4; ++r)
-    CHECK(bytes_sent(exchange(ir::ExchangeKind::all_reduce, 4, 1), {}, r) == (r == 0 ? 12 : 4));
+    CHECK(bytes_sent(collective(ir::CollectiveKind::all_reduce, 4, 1), {}, r) == (r == 0 ? 12 : 4));
 }
 
 TEST_CASE("shard: the time of a collective is latency per message plus bytes over bandwidth") {
-  CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_reduce, 4, 32), slow(), {}) ==
+  CHECK(collective_seconds(collective(ir::CollectiveKind::all_reduce, 4, 32), slow(), {}) ==
         Approx(2 * 3 * 0.5 + 192.0 / 192));
-  CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_gather, 4, 32), slow(), {}) == Approx(3 * 0.5 + 96.0 / 192));
-  CHECK(exchange_seconds(exchange(ir::ExchangeKind::all_reduce, 1, 32), slow(), {}) == 0);
+  CHECK(collective_seconds(collective(ir::CollectiveKind::all_gather, 4, 32), slow(), {}) ==
+        Approx(3 * 0.5 + 96.0 / 192));
+  CHECK(collective_seconds(collective(ir::CollectiveKind::all_reduce, 1, 32), slow(), {}) == 0);
 }
 
 TEST_CASE("shard: matmuls count two operations per multiply-add") {
@@ -65,7 +67,7 @@ TEST_CASE("shard: a collective overlaps matmuls that do not need it") {
   // Matmuls until 1 and 2; communication of 4 seconds from 1 to 5 and from 5 to 9; the sum waits for both.
   const StepTime time = step_time(two_products(), slow(), {});
   CHECK(time.products == Approx(2));
-  CHECK(time.exchanges == Approx(8));
+  CHECK(time.collectives == Approx(8));
   CHECK(time.waiting == Approx(7));
   CHECK(time.step() == Approx(9));
 }
@@ -75,10 +77,10 @@ TEST_CASE("shard: all_reduces in one bucket share their messages") {
   rates.bucket_bytes = 256;
   // Both start at 2: 6 messages of half a second, and 384 bytes.
   const StepTime time = step_time(two_products(), rates, {});
-  CHECK(time.exchanges == Approx(3 + 2));
+  CHECK(time.collectives == Approx(3 + 2));
   CHECK(time.step() == Approx(2 + 5));
   rates.bucket_bytes = 255;
-  CHECK(step_time(two_products(), rates, {}).exchanges == Approx(8));
+  CHECK(step_time(two_products(), rates, {}).collectives == Approx(8));
 }
 
 TEST_CASE("shard: a node that needs a collective waits for it") {
@@ -107,7 +109,7 @@ TEST_CASE("shard: collectives of arguments start at once, and collectives of the
   // the scatter, until 5.
   const StepTime time = step_time(graph, slow(), {});
   CHECK(time.products == Approx(4));
-  CHECK(time.exchanges == Approx(5));
+  CHECK(time.collectives == Approx(5));
   CHECK(time.step() == Approx(6.5));
 }
 
@@ -128,7 +130,7 @@ TEST_CASE("shard: times are no shorter for slower hardware and networks") {
     CHECK(step_time(graph, rates, dims).step() > step);
   }
   const StepTime time = step_time(graph, base, dims);
-  CHECK(time.waiting <= time.exchanges);
+  CHECK(time.waiting <= time.collectives);
 }
 
 TEST_CASE("shard: numbers print with three significant digits") {

@@ -77,7 +77,7 @@ struct Sent {
 };
 Sent sent(const Sharded& sharded) {
   Sent sent;
-  for (const Exchange& each : sharded.exchanges)
+  for (const Collective& each : sharded.collectives)
     (each.elements.is(1) ? sent.scalars : sent.tensors) += bytes_sent(each);
   return sent;
 }
@@ -192,7 +192,7 @@ TEST_CASE("shard: tensor parallelism of GPT-2 sends four values of B T d per lay
   const Sharded sharded = divided(gpt2_step(50304), "model=4", by_model);
   const DimBindings sizes{{"B", 8}, {"T", 512}};
   std::int64_t bytes = 0;
-  for (const Exchange& each : sharded.exchanges)
+  for (const Collective& each : sharded.collectives)
     if (!each.elements.value()) bytes += bytes_sent(each, sizes);
   const std::int64_t rows = 8 * 512;
   CHECK(bytes == 2 * 3 * ((4 * 12 + 2) * rows * 768 + 3 * rows) * 4 / 4);
@@ -202,7 +202,7 @@ TEST_CASE("shard: the norm of shards counts each shard once") {
   const ir::Graph step = gpt_step(1, 0, 0.5);
   const Sharded sharded = divided(step, "data=4", "B:data", states);
   int scalars = 0;
-  for (const Exchange& each : sharded.exchanges) scalars += each.kind == ir::ExchangeKind::all_reduce;
+  for (const Collective& each : sharded.collectives) scalars += each.kind == ir::CollectiveKind::all_reduce;
   CHECK(scalars == 2);  // the loss, and the sum of squares combined once over all parameters
 }
 
@@ -271,8 +271,8 @@ TEST_CASE("shard: accumulated gradients, momentum and skipped steps are sharded 
 TEST_CASE("shard: in mixed precision parameters are gathered in the 16-bit dtype") {
   const ir::Graph step = gpt_step(AdamW{.lr = 1e-3}, {.precision = bf16});
   const Sharded sharded = divided(step, "data=4", "B:data", parameters);
-  for (const Exchange& each : sharded.exchanges)
-    if (each.kind == ir::ExchangeKind::all_gather && each.value.find("[d_model=16, ") != std::string::npos)
+  for (const Collective& each : sharded.collectives)
+    if (each.kind == ir::CollectiveKind::all_gather && each.value.find("[d_model=16, ") != std::string::npos)
       CHECK(each.element_bytes == 2);
   CHECK(training_difference(step, sharded, step_arguments(step, 4, 3), 2, Compared::outputs) < 1.6e-2);
 }
@@ -302,8 +302,8 @@ TEST_CASE("shard: the report totals the bytes that a process sends and holds") {
   const Sharded sharded = divided(step, "data=4", "B:data", parameters);
   const std::string report = explain(sharded);
   std::int64_t scattered = 0, held = argument_bytes(sharded.graph, "parameter");
-  for (const Exchange& each : sharded.exchanges)
-    scattered += each.kind == ir::ExchangeKind::reduce_scatter ? bytes_sent(each) : 0;
+  for (const Collective& each : sharded.collectives)
+    scattered += each.kind == ir::CollectiveKind::reduce_scatter ? bytes_sent(each) : 0;
   CHECK(scattered == 3 * held);
   CHECK(report.find(fmt::format("reduce_scatter, a process sends {} bytes", scattered)) != std::string::npos);
   CHECK(report.find(fmt::format("a process holds {} bytes of parameters", held)) != std::string::npos);
@@ -348,9 +348,9 @@ TEST_CASE("shard: a parameter shard is computed at its place in the gathered buf
   const Program program = program_of(shard(gpt2_step(), Mesh::parse("data=2"), parse_splits("B:data"), states).graph);
   std::set<std::string> moved;
   int in_place = 0;
-  for (const lathe::Exchange& exchange : program.exchanges) {
-    if (exchange.kind != lathe::Exchange::Kind::all_gather) continue;
-    for (const lathe::Exchange::Part& part : exchange.parts) {
+  for (const lathe::Collective& collective : program.collectives) {
+    if (collective.kind != lathe::Collective::Kind::all_gather) continue;
+    for (const lathe::Collective::Part& part : collective.parts) {
       if (part.from == part.to)
         ++in_place;
       else

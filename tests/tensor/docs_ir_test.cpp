@@ -2,7 +2,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "ir/tensor/compare_graphs.h"
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 #include "tests/support/texts/test_data.h"

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/analysis/layers.h"
 #include "ir/tensor/builder.h"
-#include "ir/tensor/layers.h"
 #include "ir/tensor/op/op.h"
 #include "tests/tensor/support.h"
 

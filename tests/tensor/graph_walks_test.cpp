@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/support/post_order.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "ir/tensor/text/parser.h"
 
 using namespace lathe;

@@ -1,4 +1,4 @@
-#include "ir/support/number.h"
+#include "ir/support/numbers/number.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/builder.h"
-#include "ir/tensor/compare_graphs.h"
 #include "ir/tensor/text/printer.h"
 #include "tests/tensor/support.h"
 

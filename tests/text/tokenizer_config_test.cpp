@@ -9,7 +9,7 @@
 #include "models/text/chat/chat_template.h"
 #include "models/text/tokenizer/config/tokenizer_config.h"
 #include "models/text/tokenizer/tokenizer.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/texts/test_data.h"
 
 /// Every key of tokenizer_config.json: used, checked, refused or harmless.

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "models/text/tokenizer/tokenizer.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 
 /// Untrusted files that would exhaust memory or run for hours.
 using namespace lathe;

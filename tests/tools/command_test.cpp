@@ -2,7 +2,7 @@
 #include <regex>
 #include <sstream>
 
-#include "ir/tensor/compare_graphs.h"
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
@@ -370,7 +370,7 @@ TEST_CASE("dump shows what run compiles, with the same options", "[tools]") {
   CHECK_THAT(plain.err, Contains("fuse ") && !Contains("kernels "));
   CHECK_THAT(after("fuse", "--memory-budget 1GiB").err, Contains("rematerialize ") && Contains("fuse "));
   CHECK_THAT(after("memory-plan", "").err, Contains("memory-plan ") && Contains("an arena of "));
-  CHECK_THAT(after("llvm", "").err, Contains("exchanges ") && Contains("llvm ") && Contains("code of "));
+  CHECK_THAT(after("llvm", "").err, Contains("collectives ") && Contains("llvm ") && Contains("code of "));
   CHECK_THAT(after("asm", "").err, Contains("asm "));
 }
 
@@ -396,9 +396,9 @@ TEST_CASE("dump runs the stages that options request, and times them", "[tools]"
   const auto divided = run_lathe(scratch, "dump --mesh data=2 --split B:data --after shard " + file);
   INFO(divided.err);
   CHECK_THAT(divided.out, Contains("all_reduce") && Contains("B@data"));
-  CHECK_THAT(run_lathe(scratch, "dump --mesh data=2 --split B:data --after exchanges " + file).out,
-             Contains("\nexchange 0: all_reduce along data=2, after the launches\n") && Contains("drop.lathe\":3"));
-  CHECK_THAT(run_lathe(scratch, "dump --after exchanges " + file).out, Contains("// no exchanges"));
+  CHECK_THAT(run_lathe(scratch, "dump --mesh data=2 --split B:data --after collectives " + file).out,
+             Contains("\ncollective 0: all_reduce along data=2, after the launches\n") && Contains("drop.lathe\":3"));
+  CHECK_THAT(run_lathe(scratch, "dump --after collectives " + file).out, Contains("// no collectives"));
   const auto timed = run_lathe(
       scratch, "dump --times --evaluation --mesh data=2 --split B:data --dim B=4 --after memory-plan " + file);
   CHECK_THAT(timed.out, StartsWith("arena of "));

@@ -29,7 +29,7 @@ constexpr const char* graph = R"(graph @g(input %x: f32[n, 8], state %total: f32
 TEST_CASE("run compiles and runs a program file", "[tools]") {
   const Scratch scratch;
   const std::string source = scratch.write("g.lathe", graph), file = scratch.path("g.program");
-  REQUIRE(run_lathe(scratch, "dump " + source + " --after exchanges --target x86-64-v2 -o " + file).status == 0);
+  REQUIRE(run_lathe(scratch, "dump " + source + " --after collectives --target x86-64-v2 -o " + file).status == 0);
   const std::string arguments = " --random --dim n=3 --target x86-64-v2";
   const auto ran = run_lathe(scratch, "run " + file + arguments);
   CHECK(ran.status == 0);
@@ -56,7 +56,8 @@ TEST_CASE("run rejects programs that break rules", "[tools]") {
       "\"y\" "
       "%1\n}\n";
   const std::string file = scratch.path("s.program");
-  REQUIRE(run_lathe(scratch, "dump " + scratch.write("s.lathe", sharded) + " --after exchanges -o " + file).status ==
-          0);
+  REQUIRE(
+      run_lathe(scratch, "dump " + scratch.write("s.lathe", sharded) + " --after collectives -o " + file).status ==
+      0);
   check_program_refused(run_lathe(scratch, "run " + file + " --random"), "[one_process]");
 }

@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "bench/memory_cases.h"
-#include "bench/op_cases.h"
-#include "bench/step_cases.h"
+#include "bench/cases/memory_cases.h"
+#include "bench/cases/op_cases.h"
+#include "bench/cases/step_cases.h"
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/host/peak.h"
 #include "tools/bench/measure.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 
 namespace lathe::bench {
 

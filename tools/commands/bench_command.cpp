@@ -13,7 +13,7 @@
 #include "tools/bench/table.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"

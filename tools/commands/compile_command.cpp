@@ -12,7 +12,7 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/number_option.h"
 

@@ -17,7 +17,7 @@
 #include "runtime/host/peak.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/target_option.h"
 
 namespace lathe::tools {

@@ -16,7 +16,7 @@
 #include "runtime/host/seconds.h"
 #include "runtime/sharding.h"
 #include "tools/commands/commands.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/list_stages.h"
 #include "tools/options/arguments.h"
 #include "tools/options/division.h"
@@ -80,7 +80,7 @@ class Dump {
   std::string text_after(const Stage& stage) {
     const std::string& label = stage.label;
     const bool is_code = stage.part == Stage::Part::code;
-    run_until(now_, is_code ? "exchanges" : label);
+    run_until(now_, is_code ? "collectives" : label);
     if (is_graph(stage)) return render(now_.graph, options_);
     const auto start = std::chrono::steady_clock::now();
     std::string text = print_stage(now_, label);
@@ -162,7 +162,7 @@ void add_dump(CLI::App& app) {
       "  lathe dump model.lathe --after all > stages.txt\n"
       "  lathe dump model.lathe --after fuse --times\n"
       "  lathe dump model.lathe --after fuse --precision bf16 --no-fused-attention\n"
-      "  lathe dump model.lathe --after exchanges --mesh data=2 --split B:data\n"
+      "  lathe dump model.lathe --after collectives --mesh data=2 --split B:data\n"
       "  lathe dump model.lathe --after memory-plan --dim B=4,T=64\n"
       "  lathe dump model.lathe --after asm --target x86-64-v3\n"
       "  lathe dump model.lathe --after cuda --target cuda:sm_90a\n"

@@ -10,7 +10,7 @@
 #include "runtime/host/seconds.h"
 #include "tools/commands/commands.h"
 #include "tools/environment.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"

@@ -12,7 +12,7 @@
 #include "runtime/host/host_cpu.h"
 #include "runtime/target.h"
 #include "tools/commands/commands.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
@@ -40,7 +40,7 @@ Compilation compiled_for(const ir::Graph& graph, const Machine& machine, const L
   PipelineOptions passes;
   if (options.attention == AttentionFusion::required) passes.disable = {"require-attention"};
   run_through(now, Stage::Part::target, passes);
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   return now;
 }
 
@@ -57,7 +57,7 @@ void tell_fusion(const ir::Graph& graph, const ExplainOptions& options) {
   if (options.require_fused) lower.attention = AttentionFusion::required;
   const Compilation lowered = compiled_for(graph, machine, lower);
   write_text(options.output, explain_fusion(lowered, machine.info));
-  if (options.require_fused) require_fused_attention(lowered.graph, {.few_rows = machine.fusion.attention_few_rows});
+  if (options.require_fused) require_fused_attention(lowered.graph, {.decode = machine.fusion.attention_decode});
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/dce.h"
 #include "tools/commands/commands.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 
 namespace lathe::tools {
 

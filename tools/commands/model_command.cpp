@@ -14,7 +14,7 @@
 #include "models/finetune/step_graph.h"
 #include "models/pretrained/lora/adapted_model.h"
 #include "tools/commands/commands.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"

@@ -8,7 +8,7 @@
 #include "passes/compile/compilation.h"
 #include "runtime/backend.h"
 #include "tools/commands/commands.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/list_stages.h"
 #include "tools/options/arguments.h"
 #include "tools/options/graph_options.h"

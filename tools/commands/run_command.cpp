@@ -9,14 +9,14 @@
 #include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
-#include "tools/files.h"
-#include "tools/kernel_file.h"
+#include "tools/inputs/files.h"
+#include "tools/inputs/kernel_file.h"
+#include "tools/inputs/program_file.h"
 #include "tools/options/arguments.h"
 #include "tools/options/graph_options.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
-#include "tools/program_file.h"
 
 namespace lathe::tools {
 
@@ -70,9 +70,10 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "run", "Run a graph, a program or a kernel once, and print or save its outputs and updated states");
   command
-      ->add_option("FILE", options->file,
-                   "IR text file, program file (.program, of dump --after exchanges), kernel file (.kernel, which is "
-                   "interpreted), or model directory")
+      ->add_option(
+          "FILE", options->file,
+          "IR text file, program file (.program, of dump --after collectives), kernel file (.kernel, which is "
+          "interpreted), or model directory")
       ->required();
   add_argument_options(*command, options->arguments);
   command->add_option("-o,--output", options->output, "Output file, .safetensors (default: print the results)");

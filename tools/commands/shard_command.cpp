@@ -19,7 +19,7 @@
 #include "passes/shard/explain/explain_splits.h"
 #include "runtime/backend.h"
 #include "tools/commands/commands.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"

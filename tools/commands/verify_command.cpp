@@ -10,7 +10,7 @@
 #include "passes/compile/compilation.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/graph_options.h"
 #include "tools/options/number_option.h"

@@ -115,7 +115,7 @@ std::vector<Panel> panels(bool is_compiled) {
   return {{"Time of a step",
            {{"step", "#1f6feb", [](const ScalingPoint& p) { return p.time.step(); }},
             {"products", "#2da44e", [](const ScalingPoint& p) { return p.time.products; }},
-            {"exchanges", "#d1480b", [](const ScalingPoint& p) { return p.time.exchanges; }}},
+            {"collectives", "#d1480b", [](const ScalingPoint& p) { return p.time.collectives; }}},
            [](double v) { return shard::seconds_text(v); }},
           {"Efficiency",
            {{"share of the peak of all processes", "#1f6feb", [](const ScalingPoint& p) { return p.efficiency; }}},

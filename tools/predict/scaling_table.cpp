@@ -20,12 +20,12 @@ std::string dims_text(const DimBindings& dims) {
 }
 
 constexpr std::string_view notes_of_products =
-    "step = products + waiting, the time of exchanges that products do not hide. sent, scalars and memory are\n"
+    "step = products + waiting, the time of collectives that products do not hide. sent, scalars and memory are\n"
     "bytes per process, memory without temporaries. Left out: element-wise ops, memory traffic, shared links,\n"
     "waiting for slower processes (docs/distributed.md).\n";
 constexpr std::string_view notes_of_programs =
     "step = products + others + waiting. others: time of kernels for memory and launches, beyond their products.\n"
-    "waiting: time of exchanges that kernels do not hide. sent, scalars and memory are bytes per process, memory\n"
+    "waiting: time of collectives that kernels do not hide. sent, scalars and memory are bytes per process, memory\n"
     "as planned, with temporaries. Left out: shared links, waiting for slower processes. Rates of GPUs are from\n"
     "data sheets and estimates: nothing has been measured on a GPU yet (docs/distributed.md).\n";
 
@@ -46,12 +46,12 @@ std::string scaling_table(const shard::Scaling& scaling, const shard::ScalingCur
     return fmt::format("{:>6}  {:<{}}{}\n", ranks, mesh, width, text_of_cells);
   };
   text += line("ranks", "mesh",
-               {"step", "products", "others", "exchanges", "waiting", "efficiency", "sent", "scalars", "memory"});
+               {"step", "products", "others", "collectives", "waiting", "efficiency", "sent", "scalars", "memory"});
   for (const shard::ScalingPoint& point : curve.points) {
     const shard::StepTime& time = point.time;
     text += line(point.mesh.size(), point.mesh.to_string(),
                  {shard::seconds_text(time.step()), shard::seconds_text(time.products),
-                  shard::seconds_text(time.memory), shard::seconds_text(time.exchanges),
+                  shard::seconds_text(time.memory), shard::seconds_text(time.collectives),
                   shard::seconds_text(time.waiting), fmt::format("{:.1f}%", 100 * point.efficiency),
                   format_bytes(point.sent.tensors), format_bytes(point.sent.scalars), format_bytes(point.held)});
     if (point.kept_whole == 0) continue;

@@ -8,7 +8,7 @@
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
 #include "runtime/files/write/atomic_file.h"
-#include "tools/files.h"
+#include "tools/inputs/files.h"
 #include "tools/streams.h"
 #include "tools/train/loss_curve.h"
 

@@ -56,7 +56,7 @@ class Analysis {
   void update(const kernel::Compute& s) {
     if (info(s.value).type.scalar == i64) all_.values[at(s.value)] = compute(info(s.value));
   }
-  void update(const kernel::MachineRegion& s) {
+  void update(const kernel::IntrinsicRegion& s) {
     if (s.index != kernel::none)
       all_.values[at(s.index)] = all_.counters[at(s.index)] = s.record->index_range(s, kernel_);
   }
@@ -100,7 +100,7 @@ class Analysis {
     switch (in.op) {
       case Opcode::broadcast:
       case Opcode::extract: return arg(0);
-      case Opcode::machine: return kernel::record_of(in)->passes_on ? arg(0) : Range{};
+      case Opcode::intrinsic: return kernel::record_of(in)->passes_on ? arg(0) : Range{};
       case Opcode::shuffle: return join(arg(0), arg(1));
       case Opcode::ramp: return add(arg(0), mul(arg(1), {0, in.type.lanes - 1}));
       case Opcode::get: return vars_[at(static_cast<int>(in.integer))].value_or(Range{});

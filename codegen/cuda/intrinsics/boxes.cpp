@@ -59,11 +59,11 @@ LATHE_FUNCTION void copy_box(const Pipeline& pipeline, T* to, i64 first, const T
 )cuda";
 
 constexpr std::string_view box_words[] = {"TensorMap", "copy_box"};
-constexpr MachineHook box_table[] = {{&kernel::copy_box_record, copy_box_text}};
+constexpr IntrinsicHook box_table[] = {{&kernel::copy_box_record, copy_box_text}};
 
 }  // namespace
 
-extern const MachineFamily box_hooks;
-constinit const MachineFamily box_hooks{box_device_text, box_words, box_table};
+extern const HookFamily box_hooks;
+constinit const HookFamily box_hooks{box_device_text, box_words, box_table};
 
 }  // namespace lathe::cuda

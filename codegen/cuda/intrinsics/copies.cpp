@@ -70,13 +70,13 @@ LATHE_FUNCTION void wait_copies() {
 )cuda";
 
 constexpr std::string_view copy_words[] = {"async_copy", "commit_copies", "wait_copies"};
-constexpr MachineHook copy_table[] = {{&kernel::async_copy_record, async_copy_text},
-                                      {&kernel::commit_copies_record, commit_text},
-                                      {&kernel::wait_copies_record, wait_copies_text}};
+constexpr IntrinsicHook copy_table[] = {{&kernel::async_copy_record, async_copy_text},
+                                        {&kernel::commit_copies_record, commit_text},
+                                        {&kernel::wait_copies_record, wait_copies_text}};
 
 }  // namespace
 
-extern const MachineFamily copy_hooks;
-constinit const MachineFamily copy_hooks{copy_device_text, copy_words, copy_table};
+extern const HookFamily copy_hooks;
+constinit const HookFamily copy_hooks{copy_device_text, copy_words, copy_table};
 
 }  // namespace lathe::cuda

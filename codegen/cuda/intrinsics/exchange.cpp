@@ -54,12 +54,12 @@ LATHE_FUNCTION bool observe_consumers(Pipeline& pipeline) {
 )cuda";
 
 constexpr std::string_view exchange_words[] = {"from_lane", "broadcast_to_producers", "observe_consumers"};
-constexpr MachineHook exchange_table[] = {{&kernel::from_lane_record, from_lane_text},
-                                          {&kernel::from_consumers_record, from_consumers_text}};
+constexpr IntrinsicHook exchange_table[] = {{&kernel::from_lane_record, from_lane_text},
+                                            {&kernel::from_consumers_record, from_consumers_text}};
 
 }  // namespace
 
-extern const MachineFamily exchange_hooks;
-constinit const MachineFamily exchange_hooks{exchange_device_text, exchange_words, exchange_table};
+extern const HookFamily exchange_hooks;
+constinit const HookFamily exchange_hooks{exchange_device_text, exchange_words, exchange_table};
 
 }  // namespace lathe::cuda

@@ -55,12 +55,12 @@ LATHE_FUNCTION vec<f32, N> fast_exp(vec<f32, N> x) {
 )cuda";
 
 constexpr std::string_view fast_math_words[] = {"fast_exp", "fast_div"};
-constexpr MachineHook fast_math_table[] = {{&kernel::fast_exp_record, fast_exp_text},
-                                           {&kernel::fast_div_record, fast_div_text}};
+constexpr IntrinsicHook fast_math_table[] = {{&kernel::fast_exp_record, fast_exp_text},
+                                             {&kernel::fast_div_record, fast_div_text}};
 
 }  // namespace
 
-extern const MachineFamily fast_math_hooks;
-constinit const MachineFamily fast_math_hooks{fast_math_device_text, fast_math_words, fast_math_table};
+extern const HookFamily fast_math_hooks;
+constinit const HookFamily fast_math_hooks{fast_math_device_text, fast_math_words, fast_math_table};
 
 }  // namespace lathe::cuda

@@ -4,12 +4,12 @@
 
 namespace lathe::cuda {
 
-extern const MachineFamily copy_hooks, mma_hooks, wgmma_hooks, pipeline_hooks, box_hooks, exchange_hooks, pair_hooks,
+extern const HookFamily copy_hooks, mma_hooks, wgmma_hooks, pipeline_hooks, box_hooks, exchange_hooks, pair_hooks,
     fast_math_hooks;
 
-std::span<const MachineFamily> machine_families() {
-  static const MachineFamily all[] = {copy_hooks, mma_hooks,      wgmma_hooks, pipeline_hooks,
-                                      box_hooks,  exchange_hooks, pair_hooks,  fast_math_hooks};
+std::span<const HookFamily> hook_families() {
+  static const HookFamily all[] = {copy_hooks, mma_hooks,      wgmma_hooks, pipeline_hooks,
+                                   box_hooks,  exchange_hooks, pair_hooks,  fast_math_hooks};
   return all;
 }
 
@@ -23,15 +23,15 @@ namespace {
 
 }  // namespace
 
-const MachineHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in) {
-  for (const MachineFamily& family : machine_families())
-    for (const MachineHook& hook : family.hooks)
+const IntrinsicHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in) {
+  for (const HookFamily& family : hook_families())
+    for (const IntrinsicHook& hook : family.hooks)
       if (hook.record == kernel::record_of(in)) return hook;
   no_hook(kernel, kernel::name_of(in));
 }
 
-const RegionHook& hook_of(const kernel::Kernel& kernel, const kernel::MachineRegion& region) {
-  for (const MachineFamily& family : machine_families())
+const RegionHook& hook_of(const kernel::Kernel& kernel, const kernel::IntrinsicRegion& region) {
+  for (const HookFamily& family : hook_families())
     for (const RegionHook& hook : family.regions)
       if (hook.record == region.record) return hook;
   no_hook(kernel, region.record->name);

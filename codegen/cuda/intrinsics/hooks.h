@@ -37,8 +37,8 @@ class KernelText {
   virtual const RegionRole* role() const = 0;
 };
 
-struct MachineHook {
-  const kernel::MachineRecord* record;
+struct IntrinsicHook {
+  const kernel::IntrinsicRecord* record;
   /// Returns a statement without its semicolon, or the expression of a value.
   std::string (*text)(const kernel::Instruction& in, const KernelText& kernel);
   bool is_stage = false;  ///< an enclosing serial loop is a whole stage: unrolling it only costs registers
@@ -64,25 +64,25 @@ class RegionText {
 };
 
 struct RegionHook {
-  const kernel::MachineRegionRecord* record;
-  void (*write)(const kernel::MachineRegion& region, RegionText& text);
+  const kernel::IntrinsicRegionRecord* record;
+  void (*write)(const kernel::IntrinsicRegion& region, RegionText& text);
   /// Returns the 8-byte words of shared memory that it needs; null: none.
-  std::int64_t (*shared_words)(const kernel::Kernel& kernel, const kernel::MachineRegion& region) = nullptr;
+  std::int64_t (*shared_words)(const kernel::Kernel& kernel, const kernel::IntrinsicRegion& region) = nullptr;
   /// Returns the number of resident blocks per multiprocessor; null: no requirement.
-  int (*blocks_at_once)(const kernel::MachineRegion& region) = nullptr;
+  int (*blocks_at_once)(const kernel::IntrinsicRegion& region) = nullptr;
 };
 
-struct MachineFamily {
+struct HookFamily {
   std::string_view device_text;             ///< its part of lathe.cuh: the functions that its hooks call
   std::span<const std::string_view> words;  ///< names defined in this part
-  std::span<const MachineHook> hooks;
+  std::span<const IntrinsicHook> hooks;
   std::span<const RegionHook> regions{};
 };
 
 /// Returns all families in the order of their parts of lathe.cuh; each part may call the earlier ones.
-std::span<const MachineFamily> machine_families();
+std::span<const HookFamily> hook_families();
 /// Returns the hook of an intrinsic, or region. Throws InternalError [machine_hook] if it has none.
-const MachineHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in);
-const RegionHook& hook_of(const kernel::Kernel& kernel, const kernel::MachineRegion& region);
+const IntrinsicHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in);
+const RegionHook& hook_of(const kernel::Kernel& kernel, const kernel::IntrinsicRegion& region);
 
 }  // namespace lathe::cuda

@@ -118,11 +118,11 @@ LATHE_FUNCTION vec<f32, rows * columns / 32> mma(Matrix<T, A> left, Matrix<T, B>
 )cuda";
 
 constexpr std::string_view mma_words[] = {"mma", "matrix", "transposed", "fragment"};
-constexpr MachineHook mma_table[] = {{&kernel::mma_record, mma_text, true}};
+constexpr IntrinsicHook mma_table[] = {{&kernel::mma_record, mma_text, true}};
 
 }  // namespace
 
-extern const MachineFamily mma_hooks;
-constinit const MachineFamily mma_hooks{mma_device_text, mma_words, mma_table};
+extern const HookFamily mma_hooks;
+constinit const HookFamily mma_hooks{mma_device_text, mma_words, mma_table};
 
 }  // namespace lathe::cuda

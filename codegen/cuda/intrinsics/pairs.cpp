@@ -34,11 +34,11 @@ LATHE_FUNCTION vec<f32, N> dot_pairs(vec<bf16, 2 * N> a, vec<bf16, 2 * N> b, vec
 )cuda";
 
 constexpr std::string_view pair_words[] = {"flushed", "dot_pairs", "dot_pair"};
-constexpr MachineHook pair_table[] = {{&kernel::dot_pairs_record, dot_pairs_text}};
+constexpr IntrinsicHook pair_table[] = {{&kernel::dot_pairs_record, dot_pairs_text}};
 
 }  // namespace
 
-extern const MachineFamily pair_hooks;
-constinit const MachineFamily pair_hooks{pair_device_text, pair_words, pair_table};
+extern const HookFamily pair_hooks;
+constinit const HookFamily pair_hooks{pair_device_text, pair_words, pair_table};
 
 }  // namespace lathe::cuda

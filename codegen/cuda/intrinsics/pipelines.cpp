@@ -41,15 +41,15 @@ bool broadcasts_to_producers(const kernel::Kernel& kernel) {
 }
 
 /// Returns the words for two barriers per stage, plus two barriers and a word if consumers broadcast a value.
-std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::MachineRegion& region) {
+std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::IntrinsicRegion& region) {
   return 2 * kernel::StagePipeline::of(region).stages + (broadcasts_to_producers(kernel) ? 3 : 0);
 }
 
-int pipeline_blocks(const kernel::MachineRegion& region) { return kernel::StagePipeline::of(region).blocks; }
+int pipeline_blocks(const kernel::IntrinsicRegion& region) { return kernel::StagePipeline::of(region).blocks; }
 
 /// Emits the body for each role, producers and consumers. If a whole warpgroup produces for several consumer
 /// warpgroups, registers move from the producer to the consumers (setmaxnreg of sm_90a).
-void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
+void write_pipeline(const kernel::IntrinsicRegion& region, RegionText& text) {
   const WarpgroupRegisters& registers = text.gpu().warpgroup_registers;
   const auto pipeline = kernel::StagePipeline::of(region);
   PipelineRole role(text.kernel(), pipeline);
@@ -76,7 +76,7 @@ void write_pipeline(const kernel::MachineRegion& region, RegionText& text) {
   text.write("}");
 }
 
-void write_stage(const kernel::MachineRegion& region, RegionText& text) {
+void write_stage(const kernel::IntrinsicRegion& region, RegionText& text) {
   const auto stage = kernel::Stage::of(region);
   PipelineRole inside = pipeline_role(text.role());
   inside.in_stage = true;
@@ -266,7 +266,7 @@ constexpr RegionHook pipeline_table[] = {
 
 }  // namespace
 
-extern const MachineFamily pipeline_hooks;
-constinit const MachineFamily pipeline_hooks{pipeline_device_text, pipeline_names, {}, pipeline_table};
+extern const HookFamily pipeline_hooks;
+constinit const HookFamily pipeline_hooks{pipeline_device_text, pipeline_names, {}, pipeline_table};
 
 }  // namespace lathe::cuda

@@ -220,12 +220,12 @@ LATHE_FUNCTION void wait_own_sums(Pipeline& pipeline, Sums&... sums) {
 
 constexpr std::string_view wgmma_words[] = {"tiles",       "transposed_tiles", "wgmma",        "touch",
                                             "fence_wgmma", "wait_sums",        "wait_own_sums"};
-constexpr MachineHook wgmma_table[] = {{&kernel::wgmma_record, wgmma_text},
-                                       {&kernel::wait_sums_record, wait_sums_text}};
+constexpr IntrinsicHook wgmma_table[] = {{&kernel::wgmma_record, wgmma_text},
+                                         {&kernel::wait_sums_record, wait_sums_text}};
 
 }  // namespace
 
-extern const MachineFamily wgmma_hooks;
-constinit const MachineFamily wgmma_hooks{wgmma_device_text, wgmma_words, wgmma_table};
+extern const HookFamily wgmma_hooks;
+constinit const HookFamily wgmma_hooks{wgmma_device_text, wgmma_words, wgmma_table};
 
 }  // namespace lathe::cuda

@@ -28,7 +28,7 @@ std::string prelude() {
     text += part;
   text += detail::prelude_vectors();
   text += detail::prelude_memory();
-  for (const MachineFamily& family : machine_families()) text += family.device_text;
+  for (const HookFamily& family : hook_families()) text += family.device_text;
   return text.append(tail);
 }
 

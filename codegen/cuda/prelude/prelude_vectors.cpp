@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/prelude/prelude.h"
-#include "ir/support/scalar_op.h"
+#include "ir/support/numbers/scalar_op.h"
 
 namespace lathe::cuda::detail {
 

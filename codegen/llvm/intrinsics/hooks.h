@@ -24,8 +24,8 @@ class KernelCode {
   virtual llvm::Value* address(kernel::BufferId buffer, kernel::ValueId index) = 0;
 };
 
-struct MachineHook {
-  const kernel::MachineRecord* record;
+struct IntrinsicHook {
+  const kernel::IntrinsicRecord* record;
   /// Returns the operation's value, or null.
   llvm::Value* (*emit)(const kernel::Instruction& in, KernelCode& kernel);
   /// Returns the feature that the CPU lacks to run it, or nothing; null: every CPU runs it.
@@ -36,11 +36,11 @@ struct MachineHook {
 };
 
 /// Returns the hook of an intrinsic. Throws InternalError [machine_hook] if it has none.
-const MachineHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in);
+const IntrinsicHook& hook_of(const kernel::Kernel& kernel, const kernel::Instruction& in);
 /// Returns the hooks of all intrinsics of a kernel, each once. Throws InternalError [machine_hook] if one is
 /// missing, or the CPU lacks a required feature.
-std::vector<const MachineHook*> hooks_of(const kernel::Kernel& kernel, const TargetCpu& target);
+std::vector<const IntrinsicHook*> hooks_of(const kernel::Kernel& kernel, const TargetCpu& target);
 /// The hooks of all operations that this back end supports.
-std::span<const std::span<const MachineHook>> machine_hooks();
+std::span<const std::span<const IntrinsicHook>> intrinsic_hooks();
 
 }  // namespace lathe::codegen

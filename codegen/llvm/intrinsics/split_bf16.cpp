@@ -81,12 +81,12 @@ Value* emit_split_bf16(const kernel::Instruction& in, KernelCode& kernel) {
   return terms_of(kernel.scalars(), kernel.builder(), kernel.value(s.a), kernel.value(s.b), s.term);
 }
 
-constexpr MachineHook pair_table[] = {{&kernel::dot_pairs_record, emit_dot_pairs},
-                                      {&kernel::split_bf16_record, emit_split_bf16}};
+constexpr IntrinsicHook pair_table[] = {{&kernel::dot_pairs_record, emit_dot_pairs},
+                                        {&kernel::split_bf16_record, emit_split_bf16}};
 
 }  // namespace
 
-extern const std::span<const MachineHook> pair_hooks;
-constinit const std::span<const MachineHook> pair_hooks{pair_table};
+extern const std::span<const IntrinsicHook> pair_hooks;
+constinit const std::span<const IntrinsicHook> pair_hooks{pair_table};
 
 }  // namespace lathe::codegen

@@ -184,12 +184,12 @@ std::string_view lacks_tiles(const TargetCpu& target) { return target.has_tiles(
 void configure_tiles(llvm::IRBuilder<>& builder) { TileOps(builder).configure(); }
 void release_tiles(llvm::IRBuilder<>& builder) { TileOps(builder).release(); }
 
-constexpr MachineHook tile_table[] = {
+constexpr IntrinsicHook tile_table[] = {
     {&kernel::tile_mma_record, emit_tile_mma, lacks_tiles, configure_tiles, release_tiles}};
 
 }  // namespace
 
-extern const std::span<const MachineHook> tile_hooks;
-constinit const std::span<const MachineHook> tile_hooks{tile_table};
+extern const std::span<const IntrinsicHook> tile_hooks;
+constinit const std::span<const IntrinsicHook> tile_hooks{tile_table};
 
 }  // namespace lathe::codegen

@@ -154,9 +154,9 @@ class Builder {
     std::vector<Dim> dims;
   };
   int tensor_map(Buffer from, const Boxes& boxes);
-  /// Emits a machine region (ir/kernel/intrinsics/region.h). Passes the region's index to its bodies, or an empty
+  /// Emits an intrinsic region (ir/kernel/intrinsics/region.h). Passes the region's index to its bodies, or an empty
   /// value if it has no index.
-  void region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
+  void region(const IntrinsicRegionRecord& record, std::vector<std::int64_t> attributes,
               const std::vector<Body>& bodies);
 
   // Arithmetic. A scalar operand is broadcast if another operand is a vector.

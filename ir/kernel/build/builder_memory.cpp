@@ -127,10 +127,10 @@ int Builder::tensor_map(Buffer from, const Boxes& boxes) {
   return static_cast<int>(kernel_.maps.size()) - 1;
 }
 
-void Builder::region(const MachineRegionRecord& record, std::vector<std::int64_t> attributes,
+void Builder::region(const IntrinsicRegionRecord& record, std::vector<std::int64_t> attributes,
                      const std::vector<Body>& bodies) {
   const Value index = record.index.empty() ? Value{} : add_value({.op = Opcode::loop_index, .type = {i64, 1}});
-  MachineRegion region{.record = &record, .attributes = std::move(attributes), .index = index.id, .bodies = {}};
+  IntrinsicRegion region{.record = &record, .attributes = std::move(attributes), .index = index.id, .bodies = {}};
   for (const Body& body : bodies) nested(region.bodies.emplace_back(), [&] { body(index); });
   emit({std::move(region)});
 }

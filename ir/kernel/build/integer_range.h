@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ir/support/scalar_op.h"
+#include "ir/support/numbers/scalar_op.h"
 
 namespace lathe::kernel {
 

@@ -16,11 +16,11 @@ namespace {
 
 std::size_t at_index(int id) { return static_cast<std::size_t>(id); }
 
-class Interpreter : MachineRun {
+class Interpreter : IntrinsicRun {
  public:
   Interpreter(const Kernel& kernel, std::span<const BoundBuffer> buffers, std::span<const std::int64_t> dims,
               const RunOptions& options)
-      : MachineRun(kernel), kernel_(kernel), buffers_(buffers), options_(options) {
+      : IntrinsicRun(kernel), kernel_(kernel), buffers_(buffers), options_(options) {
     LATHE_ASSERT(options.reached.empty() || options.reached.size() == buffers.size());
     if (buffers.size() != static_cast<std::size_t>(kernel.parameter_count()) || dims.size() != kernel.dims.size())
       fail(fmt::format("{} buffers and {} dims are bound", buffers.size(), dims.size()), "binding");
@@ -127,7 +127,7 @@ class Interpreter : MachineRun {
       case Opcode::load_strided:
       case Opcode::gather: return load(in, out, t);
       case Opcode::get: std::copy_n(var(static_cast<VarId>(in.integer), t), n, out); return;
-      case Opcode::machine: {
+      case Opcode::intrinsic: {
         Thread* one = &t;
         return record_of(in)->interpret(in, *this, id, {&one, 1});
       }
@@ -179,7 +179,7 @@ class Interpreter : MachineRun {
     t.scratch[at_index(s.buffer)] = std::make_shared<Scratch>(kernel_.buffers[at_index(s.buffer)]);
   }
   void statement(const Prefetch&, Thread&) const {}
-  void statement(const MachineRegion& s, Thread&) const {
+  void statement(const IntrinsicRegion& s, Thread&) const {
     fail(fmt::format("a {} outside the thread loops", s.record->name), "barrier_context");
   }
   void statement(const Barrier&, Thread&) const { fail("a barrier outside the thread loops", "barrier_context"); }
@@ -256,8 +256,8 @@ class Interpreter : MachineRun {
   /// Returns whether each thread can execute the statement on its own, independent of the order of threads.
   bool runs_alone(const Statement& s) const {
     const auto* loop = std::get_if<Loop>(&s.node);
-    return !std::holds_alternative<Barrier>(s.node) && !std::holds_alternative<MachineRegion>(s.node) &&
-           !std::holds_alternative<Check>(s.node) && !machine_operation(kernel_, s) &&
+    return !std::holds_alternative<Barrier>(s.node) && !std::holds_alternative<IntrinsicRegion>(s.node) &&
+           !std::holds_alternative<Check>(s.node) && !intrinsic_operation(kernel_, s) &&
            !(loop && is_collective_.at(loop));
   }
 
@@ -265,9 +265,9 @@ class Interpreter : MachineRun {
     const auto* loop = std::get_if<Loop>(&s.node);
     if (std::holds_alternative<Barrier>(s.node)) {
       barrier();
-    } else if (const auto* region = std::get_if<MachineRegion>(&s.node)) {
+    } else if (const auto* region = std::get_if<IntrinsicRegion>(&s.node)) {
       region->record->interpret(*region, *this, threads);
-    } else if (const Instruction* in = machine_operation(kernel_, s)) {
+    } else if (const Instruction* in = intrinsic_operation(kernel_, s)) {
       record_of(*in)->interpret(*in, *this, std::get<Compute>(s.node).value, threads);
     } else if (!loop) {
       for (Thread* t : threads) std::visit([&](const auto& node) { statement(node, *t); }, s.node);

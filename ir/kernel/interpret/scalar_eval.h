@@ -4,7 +4,7 @@
 #include <span>
 
 #include "ir/support/dtype.h"
-#include "ir/support/scalar_op.h"
+#include "ir/support/numbers/scalar_op.h"
 
 namespace lathe::kernel {
 

@@ -9,22 +9,24 @@
 
 namespace lathe::kernel {
 
-constinit const MachineRecord fast_exp_record =
-    machine_record<FastExp>({.name = "fast_exp", .args = {1, 1}, .gives_value = true, .is_pure = true});
+constinit const IntrinsicRecord fast_exp_record =
+    intrinsic_record<FastExp>({.name = "fast_exp", .args = {1, 1}, .gives_value = true, .is_pure = true});
 
 FastExp FastExp::of(const Instruction& in) { return {in.type, in.args[0]}; }
-Instruction FastExp::instruction() const { return machine_instruction({.record = &fast_exp_record}, {value}, type); }
+Instruction FastExp::instruction() const {
+  return intrinsic_instruction({.record = &fast_exp_record}, {value}, type);
+}
 
-void FastExp::verify(const MachineRules& rules) const {
+void FastExp::verify(const IntrinsicRules& rules) const {
   want(rules.kernel, type, {f32, type.lanes}, "a fast_exp");
   rules.want(value, type, "the operand of fast_exp");
 }
 
-std::string FastExp::text(const MachineText& text) const { return plain_text("fast_exp", {value}, text); }
+std::string FastExp::text(const IntrinsicText& text) const { return plain_text("fast_exp", {value}, text); }
 
-FastExp FastExp::parse(MachineReader& in) { return {.value = in.value()}; }
+FastExp FastExp::parse(IntrinsicReader& in) { return {.value = in.value()}; }
 
-void FastExp::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+void FastExp::interpret(const IntrinsicRun& run, ValueId id, Thread& t) const {
   const Scalar* from = run.lanes(value, t);
   Scalar* to = run.lanes(id, t);
   for (int i = 0; i < type.lanes; ++i) to[i] = evaluate(ScalarOp::exp, f32, {from + i, 1});
@@ -35,29 +37,29 @@ Value fast_exp(Builder& builder, Value value) {
   return builder.machine(FastExp{value.type, value.id}.instruction());
 }
 
-constinit const MachineRecord fast_div_record =
-    machine_record<FastDiv>({.name = "fast_div", .args = {2, 2}, .gives_value = true, .is_pure = true});
+constinit const IntrinsicRecord fast_div_record =
+    intrinsic_record<FastDiv>({.name = "fast_div", .args = {2, 2}, .gives_value = true, .is_pure = true});
 
 FastDiv FastDiv::of(const Instruction& in) { return {in.type, in.args[0], in.args[1]}; }
 Instruction FastDiv::instruction() const {
-  return machine_instruction({.record = &fast_div_record}, {left, right}, type);
+  return intrinsic_instruction({.record = &fast_div_record}, {left, right}, type);
 }
 
-void FastDiv::verify(const MachineRules& rules) const {
+void FastDiv::verify(const IntrinsicRules& rules) const {
   want(rules.kernel, type, {f32, type.lanes}, "a fast_div");
   for (const ValueId operand : {left, right}) rules.want(operand, type, "an operand of fast_div");
 }
 
-std::string FastDiv::text(const MachineText& text) const { return plain_text("fast_div", {left, right}, text); }
+std::string FastDiv::text(const IntrinsicText& text) const { return plain_text("fast_div", {left, right}, text); }
 
-FastDiv FastDiv::parse(MachineReader& in) {
+FastDiv FastDiv::parse(IntrinsicReader& in) {
   FastDiv div{.left = in.value()};
   in.expect(",");
   div.right = in.value();
   return div;
 }
 
-void FastDiv::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+void FastDiv::interpret(const IntrinsicRun& run, ValueId id, Thread& t) const {
   const Scalar *a = run.lanes(left, t), *b = run.lanes(right, t);
   Scalar* to = run.lanes(id, t);
   for (int i = 0; i < type.lanes; ++i) {
@@ -74,7 +76,7 @@ Value fast_div(Builder& builder, Value left, Value right) {
 }
 
 namespace {
-constexpr const MachineRecord* fast_math_records[] = {&fast_exp_record, &fast_div_record};
+constexpr const IntrinsicRecord* fast_math_records[] = {&fast_exp_record, &fast_div_record};
 }  // namespace
 extern const IntrinsicFamily fast_math_intrinsics;
 constinit const IntrinsicFamily fast_math_intrinsics{.operations = fast_math_records};

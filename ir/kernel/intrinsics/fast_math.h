@@ -13,12 +13,12 @@ struct FastExp {
 
   static FastExp of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static FastExp parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static FastExp parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord fast_exp_record;
+extern const IntrinsicRecord fast_exp_record;
 
 /// f32 left / right, within 2 units in the last place for all magnitudes.
 struct FastDiv {
@@ -27,12 +27,12 @@ struct FastDiv {
 
   static FastDiv of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static FastDiv parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static FastDiv parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord fast_div_record;
+extern const IntrinsicRecord fast_div_record;
 
 Value fast_exp(Builder& builder, Value value);
 /// Operands have equal lanes, or one is a scalar.

@@ -8,8 +8,8 @@ namespace lathe::kernel {
 
 /// The records of a file in this folder.
 struct IntrinsicFamily {
-  std::span<const MachineRecord* const> operations{};
-  std::span<const MachineRegionRecord* const> regions{};
+  std::span<const IntrinsicRecord* const> operations{};
+  std::span<const IntrinsicRegionRecord* const> regions{};
 };
 
 /// Returns all families. The parser finds the records of intrinsics and regions here, by name.

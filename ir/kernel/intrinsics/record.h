@@ -16,7 +16,7 @@
 namespace lathe::kernel {
 
 struct Thread;
-class MachineRun;
+class IntrinsicRun;
 
 struct OperandCount {
   int least = 0, most = 0;
@@ -40,12 +40,12 @@ enum class OfSums : std::uint8_t { nothing, adds_later, waits };
 
 /// An access to a block in memory: elements first + row * stride + column.
 struct BlockAccess {
-  MachineBuffer of{};
+  IntrinsicBuffer of{};
   ValueId first = none, stride = none;
   int rows = 1, columns = 1;
 };
 
-struct MachineTraits {
+struct IntrinsicTraits {
   std::string_view name;  ///< as printed
   OperandCount args{}, buffers{}, vars{};
   std::size_t attributes = 0;
@@ -59,28 +59,28 @@ struct MachineTraits {
   int shared_alignment = 16;  ///< alignment of its shared-memory buffers in bytes
 };
 
-/// A body of a machine region (region.h).
+/// A body of an intrinsic region (region.h).
 struct RegionBody {
-  const MachineRegionRecord* record = nullptr;
+  const IntrinsicRegionRecord* record = nullptr;
   std::size_t body = 0;
 };
 
 /// The context of a statement.
-struct MachineContext {
+struct IntrinsicContext {
   int thread_loops = 0;
   int warp_loops = 0;  ///< loops over whole warps
   int branches = 0;
   const Loop* threads = nullptr;          ///< the innermost thread loop
   std::span<const RegionBody> regions{};  ///< outermost first
 
-  bool is_in(const MachineRegionRecord& record) const;
-  bool is_in(const MachineRegionRecord& record, std::size_t body) const;
+  bool is_in(const IntrinsicRegionRecord& record) const;
+  bool is_in(const IntrinsicRegionRecord& record, std::size_t body) const;
 };
 
 /// The input of the rules of intrinsics and regions.
 struct PlaceRules {
   const Kernel& kernel;
-  const MachineContext& context;
+  const IntrinsicContext& context;
 
   template <class... Args>
   void require(bool condition, std::string_view label, fmt::format_string<Args...> text, Args&&... args) const {
@@ -90,7 +90,7 @@ struct PlaceRules {
 
 /// The input of an operation's rules. The operands are in scope, match the record's counts, and their buffers allow
 /// the accesses.
-struct MachineRules : PlaceRules {
+struct IntrinsicRules : PlaceRules {
   const Instruction& in;
 
   void want(ValueId id, Type type, std::string_view what) const { kernel::want(kernel, value(id).type, type, what); }
@@ -101,9 +101,9 @@ struct MachineRules : PlaceRules {
 };
 
 /// The printed names of operands.
-class MachineText {
+class IntrinsicText {
  public:
-  virtual ~MachineText() = default;
+  virtual ~IntrinsicText() = default;
   virtual std::string value(ValueId id) const = 0;
   virtual const std::string& buffer(BufferId id) const = 0;
   virtual const std::string& var(VarId id) const = 0;
@@ -111,9 +111,9 @@ class MachineText {
 
 /// The text after the name of an operation or a region, and the operands that it names. Each function takes what it
 /// returns from the text, and throws ParseError if something else is there.
-class MachineReader {
+class IntrinsicReader {
  public:
-  virtual ~MachineReader() = default;
+  virtual ~IntrinsicReader() = default;
   virtual ValueId value() = 0;
   virtual BufferId buffer() = 0;
   virtual VarId var() = 0;
@@ -146,37 +146,37 @@ class MachineReader {
 /// name, and leaves the type of the value open. `interpret` takes one thread, or all threads that execute the
 /// operation together, and the id of the computed value.
 template <class Op>
-concept MachineOperation =
-    requires(const Op& op, const Instruction& in, const MachineRules& rules, const MachineText& text,
-             MachineReader& reader) {
+concept IntrinsicOperation =
+    requires(const Op& op, const Instruction& in, const IntrinsicRules& rules, const IntrinsicText& text,
+             IntrinsicReader& reader) {
       { Op::of(in) } -> std::same_as<Op>;
       { op.instruction() } -> std::same_as<Instruction>;
       { op.text(text) } -> std::same_as<std::string>;
       { Op::parse(reader) } -> std::same_as<Op>;
       op.verify(rules);
     } &&
-    (requires(const Op& op, const MachineRun& run, ValueId id, Thread& thread) { op.interpret(run, id, thread); } ||
-     requires(const Op& op, const MachineRun& run, ValueId id, std::span<Thread* const> threads) {
+    (requires(const Op& op, const IntrinsicRun& run, ValueId id, Thread& thread) { op.interpret(run, id, thread); } ||
+     requires(const Op& op, const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) {
        op.interpret(run, id, threads);
      });
 
-struct MachineRecord : MachineTraits {
-  void (*verify)(const MachineRules& rules);
-  std::string (*text)(const Instruction& in, const MachineText& text);
-  Instruction (*parse)(MachineReader& in);
-  void (*interpret)(const Instruction& in, const MachineRun& run, ValueId id, std::span<Thread* const> threads);
+struct IntrinsicRecord : IntrinsicTraits {
+  void (*verify)(const IntrinsicRules& rules);
+  std::string (*text)(const Instruction& in, const IntrinsicText& text);
+  Instruction (*parse)(IntrinsicReader& in);
+  void (*interpret)(const Instruction& in, const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads);
   /// Returns the blocks that it accesses directly, without a copy to shared memory.
   std::vector<BlockAccess> (*blocks)(const Instruction& in);
 };
 
 /// Returns the record of an operation. Fails to compile if the operation lacks a part.
-template <MachineOperation Op>
-constexpr MachineRecord machine_record(const MachineTraits& traits) {
+template <IntrinsicOperation Op>
+constexpr IntrinsicRecord intrinsic_record(const IntrinsicTraits& traits) {
   return {traits,
-          [](const MachineRules& rules) { Op::of(rules.in).verify(rules); },
-          [](const Instruction& in, const MachineText& text) { return Op::of(in).text(text); },
-          [](MachineReader& in) { return Op::parse(in).instruction(); },
-          [](const Instruction& in, const MachineRun& run, ValueId id, std::span<Thread* const> threads) {
+          [](const IntrinsicRules& rules) { Op::of(rules.in).verify(rules); },
+          [](const Instruction& in, const IntrinsicText& text) { return Op::of(in).text(text); },
+          [](IntrinsicReader& in) { return Op::parse(in).instruction(); },
+          [](const Instruction& in, const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) {
             const Op op = Op::of(in);
             if constexpr (requires { op.interpret(run, id, threads); })
               op.interpret(run, id, threads);
@@ -192,15 +192,15 @@ constexpr MachineRecord machine_record(const MachineTraits& traits) {
 }
 
 /// Returns the instruction that executes an operation.
-Instruction machine_instruction(MachineOp op, std::vector<ValueId> args, Type type = no_value);
+Instruction intrinsic_instruction(IntrinsicOp op, std::vector<ValueId> args, Type type = no_value);
 /// Returns "name a, b", the text of an operation whose operands are all values.
-std::string plain_text(std::string_view name, const std::vector<ValueId>& args, const MachineText& text);
+std::string plain_text(std::string_view name, const std::vector<ValueId>& args, const IntrinsicText& text);
 
 /// Returns the record of an intrinsic; null for other instructions and statements.
-inline const MachineRecord* record_of(const Instruction& in) { return in.machine ? in.machine->record : nullptr; }
-const MachineRecord* record_of(const Kernel& kernel, const Statement& statement);
+inline const IntrinsicRecord* record_of(const Instruction& in) { return in.machine ? in.machine->record : nullptr; }
+const IntrinsicRecord* record_of(const Kernel& kernel, const Statement& statement);
 /// Returns the intrinsic that a statement executes, or null.
-const Instruction* machine_operation(const Kernel& kernel, const Statement& statement);
+const Instruction* intrinsic_operation(const Kernel& kernel, const Statement& statement);
 /// Returns the name of an intrinsic, or of another instruction's opcode.
 std::string_view name_of(const Instruction& in);
 /// Returns whether more than one thread takes part.

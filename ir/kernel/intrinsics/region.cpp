@@ -4,23 +4,23 @@
 
 namespace lathe::kernel {
 
-bool MachineContext::is_in(const MachineRegionRecord& record) const {
+bool IntrinsicContext::is_in(const IntrinsicRegionRecord& record) const {
   return std::any_of(regions.begin(), regions.end(), [&](const RegionBody& r) { return r.record == &record; });
 }
 
-bool MachineContext::is_in(const MachineRegionRecord& record, std::size_t body) const {
+bool IntrinsicContext::is_in(const IntrinsicRegionRecord& record, std::size_t body) const {
   return std::any_of(regions.begin(), regions.end(),
                      [&](const RegionBody& r) { return r.record == &record && r.body == body; });
 }
 
-const MachineRegion* region_of(const Statement& statement, const MachineRegionRecord& record) {
-  const auto* region = std::get_if<MachineRegion>(&statement.node);
+const IntrinsicRegion* region_of(const Statement& statement, const IntrinsicRegionRecord& record) {
+  const auto* region = std::get_if<IntrinsicRegion>(&statement.node);
   return region && region->record == &record ? region : nullptr;
 }
 
-void verify_parts(const Kernel& kernel, const MachineRegion& region) {
-  require(kernel, region.record != nullptr, "arity", "a machine region without a record");
-  const MachineRegionRecord& record = *region.record;
+void verify_parts(const Kernel& kernel, const IntrinsicRegion& region) {
+  require(kernel, region.record != nullptr, "arity", "an intrinsic region without a record");
+  const IntrinsicRegionRecord& record = *region.record;
   require(kernel, region.attributes.size() == record.attributes, "arity", "a {} of {} attributes", record.name,
           region.attributes.size());
   require(kernel, region.bodies.size() == record.bodies.size(), "arity", "a {} of {} bodies", record.name,

@@ -6,21 +6,21 @@
 
 namespace lathe::kernel {
 
-MachineRun::MachineRun(const Kernel& kernel) : kernel_(kernel) {
+IntrinsicRun::IntrinsicRun(const Kernel& kernel) : kernel_(kernel) {
   for (const Instruction& in : kernel.values)
     offsets_.push_back(value_lanes_), value_lanes_ += static_cast<std::size_t>(in.type.lanes);
   for (const VarInfo& var : kernel.vars)
     var_offsets_.push_back(var_lanes_), var_lanes_ += static_cast<std::size_t>(var.type.lanes);
 }
 
-std::vector<std::int64_t> MachineRun::integers(std::span<const ValueId> ids, Thread& t) const {
+std::vector<std::int64_t> IntrinsicRun::integers(std::span<const ValueId> ids, Thread& t) const {
   std::vector<std::int64_t> all;
   for (const ValueId id : ids) all.push_back(integer(id, t));
   return all;
 }
 
-void MachineRun::check_same(std::span<const ValueId> values, std::string_view op, int together,
-                            std::span<Thread* const> threads) const {
+void IntrinsicRun::check_same(std::span<const ValueId> values, std::string_view op, int together,
+                              std::span<Thread* const> threads) const {
   for (std::size_t i = 1; i < threads.size(); ++i) {
     if (threads[i]->id() / together != threads[i - 1]->id() / together) continue;
     for (const ValueId value : values)
@@ -31,13 +31,13 @@ void MachineRun::check_same(std::span<const ValueId> values, std::string_view op
   }
 }
 
-void MachineRun::run_inside(RunningRegion& region, const Block& body, std::span<Thread* const> threads) {
+void IntrinsicRun::run_inside(RunningRegion& region, const Block& body, std::span<Thread* const> threads) {
   regions_.push_back(&region);
   run_together(body, threads);
   regions_.pop_back();
 }
 
-void MachineRun::fail(const std::string& text, const char* label) const {
+void IntrinsicRun::fail(const std::string& text, const char* label) const {
   throw InternalError(fmt::format("kernel {}: {}  [{}]", kernel_.name, text, label));
 }
 

@@ -9,7 +9,7 @@
 
 namespace lathe::kernel {
 
-/// A machine region whose body is running; it controls which threads run and checks their accesses.
+/// An intrinsic region whose body is running; it controls which threads run and checks their accesses.
 class RunningRegion {
  public:
   virtual ~RunningRegion() = default;
@@ -21,10 +21,10 @@ class RunningRegion {
 };
 
 /// A running kernel of the interpreter, as seen by intrinsics and regions.
-class MachineRun {
+class IntrinsicRun {
  public:
-  explicit MachineRun(const Kernel& kernel);
-  virtual ~MachineRun() = default;
+  explicit IntrinsicRun(const Kernel& kernel);
+  virtual ~IntrinsicRun() = default;
 
   const Kernel& kernel() const { return kernel_; }
   const Instruction& info(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }

@@ -24,23 +24,23 @@ Scalar evaluate_bf16_term(Scalar x, std::int64_t term) {
   return {.real = std::bit_cast<float>(bits(terms[term]) & high)};
 }
 
-constinit const MachineRecord dot_pairs_record =
-    machine_record<DotPairs>({.name = "dot_pairs", .args = {3, 3}, .gives_value = true, .is_pure = true});
+constinit const IntrinsicRecord dot_pairs_record =
+    intrinsic_record<DotPairs>({.name = "dot_pairs", .args = {3, 3}, .gives_value = true, .is_pure = true});
 
 DotPairs DotPairs::of(const Instruction& in) { return {in.type, in.args[0], in.args[1], in.args[2]}; }
 Instruction DotPairs::instruction() const {
-  return machine_instruction({.record = &dot_pairs_record}, {a, b, sum}, type);
+  return intrinsic_instruction({.record = &dot_pairs_record}, {a, b, sum}, type);
 }
 
-void DotPairs::verify(const MachineRules& rules) const {
+void DotPairs::verify(const IntrinsicRules& rules) const {
   for (const ValueId pairs : {a, b}) rules.want(pairs, {bf16, 2 * type.lanes}, "an operand of dot_pairs");
   rules.want(sum, type, "the sum of dot_pairs");
   want(rules.kernel, type, {f32, type.lanes}, "a dot_pairs");
 }
 
-std::string DotPairs::text(const MachineText& text) const { return plain_text("dot_pairs", {a, b, sum}, text); }
+std::string DotPairs::text(const IntrinsicText& text) const { return plain_text("dot_pairs", {a, b, sum}, text); }
 
-DotPairs DotPairs::parse(MachineReader& in) {
+DotPairs DotPairs::parse(IntrinsicReader& in) {
   DotPairs dot{.a = in.value()};
   in.expect(",");
   dot.b = in.value();
@@ -49,7 +49,7 @@ DotPairs DotPairs::parse(MachineReader& in) {
   return dot;
 }
 
-void DotPairs::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+void DotPairs::interpret(const IntrinsicRun& run, ValueId id, Thread& t) const {
   const Scalar *left = run.lanes(a, t), *right = run.lanes(b, t), *sums = run.lanes(sum, t);
   Scalar* out = run.lanes(id, t);
   for (int i = 0; i < type.lanes; ++i) out[i] = evaluate_dot_pair(left + 2 * i, right + 2 * i, sums[i]);
@@ -62,27 +62,27 @@ Value dot_pairs(Builder& builder, Value a, Value b, Value sum) {
   return builder.machine(DotPairs{sum.type, a.id, b.id, sum.id}.instruction());
 }
 
-constinit const MachineRecord split_bf16_record = machine_record<SplitBf16>(
+constinit const IntrinsicRecord split_bf16_record = intrinsic_record<SplitBf16>(
     {.name = "split_bf16", .args = {2, 2}, .attributes = 1, .gives_value = true, .is_pure = true});
 
 SplitBf16 SplitBf16::of(const Instruction& in) {
   return {in.type, in.args[0], in.args[1], in.machine->attributes[0]};
 }
 Instruction SplitBf16::instruction() const {
-  return machine_instruction({.record = &split_bf16_record, .attributes = {term}}, {a, b}, type);
+  return intrinsic_instruction({.record = &split_bf16_record, .attributes = {term}}, {a, b}, type);
 }
 
-void SplitBf16::verify(const MachineRules& rules) const {
+void SplitBf16::verify(const IntrinsicRules& rules) const {
   for (const ValueId from : {a, b}) rules.want(from, {f32, type.lanes / 2}, "an operand of split_bf16");
   want(rules.kernel, type, {bf16, rules.value(a).type.lanes * 2}, "a split_bf16");
   rules.require(term >= 0 && term < bf16_terms, "bf16_terms", "term {} of an f32", term);
 }
 
-std::string SplitBf16::text(const MachineText& text) const {
+std::string SplitBf16::text(const IntrinsicText& text) const {
   return plain_text(fmt::format("split_bf16.{}", term), {a, b}, text);
 }
 
-SplitBf16 SplitBf16::parse(MachineReader& in) {
+SplitBf16 SplitBf16::parse(IntrinsicReader& in) {
   SplitBf16 split{.term = in.suffix()};
   split.a = in.value();
   in.expect(",");
@@ -90,7 +90,7 @@ SplitBf16 SplitBf16::parse(MachineReader& in) {
   return split;
 }
 
-void SplitBf16::interpret(const MachineRun& run, ValueId id, Thread& t) const {
+void SplitBf16::interpret(const IntrinsicRun& run, ValueId id, Thread& t) const {
   const Scalar *even = run.lanes(a, t), *odd = run.lanes(b, t);
   Scalar* out = run.lanes(id, t);
   for (int i = 0; i < type.lanes / 2; ++i) {
@@ -105,7 +105,7 @@ Value split_bf16(Builder& builder, Value a, Value b, int term) {
 }
 
 namespace {
-constexpr const MachineRecord* pair_records[] = {&dot_pairs_record, &split_bf16_record};
+constexpr const IntrinsicRecord* pair_records[] = {&dot_pairs_record, &split_bf16_record};
 }  // namespace
 extern const IntrinsicFamily pair_intrinsics;
 constinit const IntrinsicFamily pair_intrinsics{.operations = pair_records};

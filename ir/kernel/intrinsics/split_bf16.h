@@ -22,12 +22,12 @@ struct DotPairs {
 
   static DotPairs of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static DotPairs parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static DotPairs parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord dot_pairs_record;
+extern const IntrinsicRecord dot_pairs_record;
 
 /// Term `term` of the elements of a and b, interleaved, as bf16: see evaluate_bf16_term.
 struct SplitBf16 {
@@ -37,12 +37,12 @@ struct SplitBf16 {
 
   static SplitBf16 of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static SplitBf16 parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static SplitBf16 parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord split_bf16_record;
+extern const IntrinsicRecord split_bf16_record;
 
 inline constexpr int bf16_terms = 3;  ///< number of terms whose sum is an f32
 

@@ -11,11 +11,11 @@ Scalar evaluate_tile_sum(const Scalar* a, const Scalar* b, Scalar c) {
   return {.real = flushed(flushed(c.real) + flushed(halves[0] + halves[1]))};
 }
 
-constinit const MachineRecord tile_mma_record =
-    machine_record<TileMma>({.name = "tile_mma", .args = {7, 8}, .buffers = {3, 3}, .attributes = 4});
+constinit const IntrinsicRecord tile_mma_record =
+    intrinsic_record<TileMma>({.name = "tile_mma", .args = {7, 8}, .buffers = {3, 3}, .attributes = 4});
 
 TileMma TileMma::of(const Instruction& in) {
-  const MachineOp& op = *in.machine;
+  const IntrinsicOp& op = *in.machine;
   const auto matrix = [&](std::size_t i) { return Matrix{op.buffers[i].id, in.args[2 * i], in.args[2 * i + 1]}; };
   return {.sums = matrix(0),
           .left = matrix(1),
@@ -32,15 +32,15 @@ TileMma TileMma::of(const Instruction& in) {
 Instruction TileMma::instruction() const {
   std::vector<ValueId> args = {sums.first, sums.stride, left.first, left.stride, right.first, right.stride, depth};
   if (prefetch != none) args.push_back(prefetch);
-  return machine_instruction({.record = &tile_mma_record,
-                              .buffers = {{sums.buffer, continues ? Access::read_write : Access::write},
-                                          {left.buffer, Access::read},
-                                          {right.buffer, Access::read}},
-                              .attributes = {rows, columns, split_bf16, prefetch_lines}},
-                             std::move(args));
+  return intrinsic_instruction({.record = &tile_mma_record,
+                                .buffers = {{sums.buffer, continues ? Access::read_write : Access::write},
+                                            {left.buffer, Access::read},
+                                            {right.buffer, Access::read}},
+                                .attributes = {rows, columns, split_bf16, prefetch_lines}},
+                               std::move(args));
 }
 
-void TileMma::verify(const MachineRules& rules) const {
+void TileMma::verify(const IntrinsicRules& rules) const {
   for (const Matrix& m : {sums, left, right})
     for (const ValueId id : {m.first, m.stride}) rules.want(id, {i64, 1}, "an offset of a tile_mma");
   rules.want(depth, {i64, 1}, "the depth of a tile_mma");
@@ -71,7 +71,7 @@ void TileMma::verify(const MachineRules& rules) const {
 }
 
 /// "tile_mma sums[0 by 64] += left[%1 by k], right[%2 by 64], 32 x 32 x k"; "=" if it starts from zeros.
-std::string TileMma::text(const MachineText& text) const {
+std::string TileMma::text(const IntrinsicText& text) const {
   const auto matrix = [&](const Matrix& m) {
     return fmt::format("{}[{} by {}]", text.buffer(m.buffer), text.value(m.first), text.value(m.stride));
   };
@@ -81,7 +81,7 @@ std::string TileMma::text(const MachineText& text) const {
                      matrix(right), rows, columns, text.value(depth), split_bf16 ? " as split bf16" : "", prefetched);
 }
 
-TileMma TileMma::parse(MachineReader& in) {
+TileMma TileMma::parse(IntrinsicReader& in) {
   const auto matrix = [&] {
     Matrix m{.buffer = in.buffer()};
     in.expect("[");
@@ -164,7 +164,7 @@ class TileSums {
 
 }  // namespace
 
-void TileMma::interpret(const MachineRun& run, ValueId, Thread& t) const {
+void TileMma::interpret(const IntrinsicRun& run, ValueId, Thread& t) const {
   const auto in_memory = [&](const Matrix& m) {
     return TileInMemory{run.target(m.buffer, t), run.integer(m.first, t), run.integer(m.stride, t)};
   };
@@ -206,7 +206,7 @@ void tile_mma(Builder& builder, const TileBlock& block, const Builder::Rows& sum
 }
 
 namespace {
-constexpr const MachineRecord* tile_records[] = {&tile_mma_record};
+constexpr const IntrinsicRecord* tile_records[] = {&tile_mma_record};
 }  // namespace
 extern const IntrinsicFamily tile_intrinsics;
 constinit const IntrinsicFamily tile_intrinsics{.operations = tile_records};

@@ -45,13 +45,13 @@ struct TileMma {
 
   static TileMma of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static TileMma parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static TileMma parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
   std::vector<BlockAccess> blocks() const;
 };
-extern const MachineRecord tile_mma_record;
+extern const IntrinsicRecord tile_mma_record;
 
 /// A block of rows x columns sums of left * right over `depth` k, a multiple of 32. `continues` adds to the existing
 /// sums instead of zeros.

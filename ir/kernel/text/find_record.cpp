@@ -14,17 +14,17 @@ void for_each_record(const IntrinsicFamily& also, Records IntrinsicFamily::* rec
 
 }  // namespace
 
-const MachineRecord* KernelReader::operation(std::string_view name) const {
-  const MachineRecord* found = nullptr;
-  for_each_record(also_, &IntrinsicFamily::operations, [&](const MachineRecord& record) {
+const IntrinsicRecord* KernelReader::operation(std::string_view name) const {
+  const IntrinsicRecord* found = nullptr;
+  for_each_record(also_, &IntrinsicFamily::operations, [&](const IntrinsicRecord& record) {
     if (record.name == name) found = &record;
   });
   return found;
 }
 
-const MachineRegionRecord* KernelReader::region(std::string_view name) const {
-  const MachineRegionRecord* found = nullptr;
-  for_each_record(also_, &IntrinsicFamily::regions, [&](const MachineRegionRecord& record) {
+const IntrinsicRegionRecord* KernelReader::region(std::string_view name) const {
+  const IntrinsicRegionRecord* found = nullptr;
+  for_each_record(also_, &IntrinsicFamily::regions, [&](const IntrinsicRegionRecord& record) {
     if (record.name == name) found = &record;
   });
   return found;
@@ -33,14 +33,14 @@ const MachineRegionRecord* KernelReader::region(std::string_view name) const {
 std::vector<std::string_view> KernelReader::operation_names() const {
   std::vector<std::string_view> names;
   for_each_record(also_, &IntrinsicFamily::operations,
-                  [&](const MachineRecord& record) { names.push_back(record.name); });
+                  [&](const IntrinsicRecord& record) { names.push_back(record.name); });
   return names;
 }
 
 std::vector<std::string_view> KernelReader::region_names() const {
   std::vector<std::string_view> names;
   for_each_record(also_, &IntrinsicFamily::regions,
-                  [&](const MachineRegionRecord& record) { names.push_back(record.name); });
+                  [&](const IntrinsicRegionRecord& record) { names.push_back(record.name); });
   return names;
 }
 

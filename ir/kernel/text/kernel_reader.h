@@ -16,7 +16,7 @@ namespace lathe::kernel {
 
 /// Reads operands of one kernel's text and adds what they define to the kernel. Names are visible in their block and
 /// in nested blocks.
-class KernelReader : public MachineReader {
+class KernelReader : public IntrinsicReader {
  public:
   KernelReader(syntax::TokenStream& tokens, const IntrinsicFamily& also) : in(tokens), also_(also) {}
   KernelReader(const KernelReader&) = delete;
@@ -25,7 +25,7 @@ class KernelReader : public MachineReader {
   syntax::TokenStream& in;
   Kernel kernel;
 
-  // Operands, as in MachineReader.
+  // Operands, as in IntrinsicReader.
   ValueId value() override;
   BufferId buffer() override;
   VarId var() override;
@@ -63,8 +63,8 @@ class KernelReader : public MachineReader {
   }
 
   /// Return the record of a name, or null.
-  const MachineRecord* operation(std::string_view name) const;
-  const MachineRegionRecord* region(std::string_view name) const;
+  const IntrinsicRecord* operation(std::string_view name) const;
+  const IntrinsicRegionRecord* region(std::string_view name) const;
   /// Returns the names of all operations, or of all regions.
   std::vector<std::string_view> operation_names() const;
   std::vector<std::string_view> region_names() const;

@@ -86,7 +86,7 @@ Instruction with_opcode(KernelReader& reader, Opcode op, const Token& at) {
 }
 
 /// Throws unless the instruction has as many operands as its record allows.
-void check_counts(const KernelReader& reader, const Instruction& in, const MachineRecord& record, const Token& at) {
+void check_counts(const KernelReader& reader, const Instruction& in, const IntrinsicRecord& record, const Token& at) {
   const auto count = [&](std::size_t n, OperandCount wanted, std::string_view what) {
     if (n >= static_cast<std::size_t>(wanted.least) && n <= static_cast<std::size_t>(wanted.most)) return;
     reader.in.fail_since(
@@ -112,7 +112,7 @@ Instruction operation(KernelReader& reader, std::string_view name, const Token& 
     if (kernel::name(op) == name) return with_opcode(reader, op, at);
   if (const auto op = parse_scalar_op(name))
     return {.op = Opcode::scalar, .scalar_op = *op, .args = values(reader, arity(*op))};
-  const MachineRecord* record = reader.operation(name);
+  const IntrinsicRecord* record = reader.operation(name);
   if (!record) unknown(reader, name, at);
   Instruction made = record->parse(reader);
   check_counts(reader, made, *record, at);

@@ -105,9 +105,9 @@ class KernelParser {
     if (first.kind != TokenKind::word) in_.fail_expected("a statement or '}'");
     for (const auto& [word, parse] : keywords)
       if (first.is_word(word)) return (this->*parse)();
-    if (const MachineRegionRecord* record = reader_.region(first.spelling)) return region(*record);
+    if (const IntrinsicRegionRecord* record = reader_.region(first.spelling)) return region(*record);
     const std::string_view name = first.spelling.substr(0, first.spelling.find('.'));
-    if (const MachineRecord* record = reader_.operation(name)) return operation(*record);
+    if (const IntrinsicRecord* record = reader_.operation(name)) return operation(*record);
     std::vector<std::string_view> names = reader_.operation_names();
     for (const std::string_view known : reader_.region_names()) names.push_back(known);
     for (const auto& keyword : keywords) names.push_back(keyword.first);
@@ -120,7 +120,7 @@ class KernelParser {
     in_.expect("=");
     const Token first = in_.peek();
     Instruction made = parse_expression(reader_);
-    if (const MachineRecord* record = record_of(made); record && !record->gives_value)
+    if (const IntrinsicRecord* record = record_of(made); record && !record->gives_value)
       in_.fail(first, fmt::format("{} has no value", record->name), "write it as a statement");
     in_.expect(":");
     made.type = reader_.type();
@@ -128,7 +128,7 @@ class KernelParser {
   }
 
   /// An intrinsic without a value is a statement.
-  Statement operation(const MachineRecord& record) {
+  Statement operation(const IntrinsicRecord& record) {
     if (record.gives_value)
       in_.fail(in_.peek(), fmt::format("{} has a value", record.name), "name its value: %0 = ... : f32");
     reader_.kernel.values.push_back(parse_expression(reader_));
@@ -247,9 +247,9 @@ class KernelParser {
     return {std::move(made)};
   }
 
-  Statement region(const MachineRegionRecord& record) {
+  Statement region(const IntrinsicRegionRecord& record) {
     in_.take();
-    MachineRegion made;
+    IntrinsicRegion made;
     reader_.scoped([&] {
       made = record.parse(reader_);
       for (const RegionBodyTraits& body : record.bodies) {

@@ -189,7 +189,7 @@ class Finder {
     inside({.condition = s.condition, .holds = true}, s.then_block);
     inside({.condition = s.condition, .holds = false}, s.else_block);
   }
-  void statement(const MachineRegion& s) {
+  void statement(const IntrinsicRegion& s) {
     for (std::size_t i = 0; i < s.bodies.size(); ++i) switch (s.record->bodies[i].run_by) {
         case RunBy::all: block(s.bodies[i]); break;
         case RunBy::first: inside({.first_threads = s.record->first_threads(s)}, s.bodies[i]); break;
@@ -200,7 +200,7 @@ class Finder {
   void statement(const Compute& s) {
     const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
     if (is_wanted(in.buffer, AccessKind::load)) add(in);
-    if (const MachineRecord* record = record_of(in))
+    if (const IntrinsicRecord* record = record_of(in))
       for (const BlockAccess& block : record->blocks(in)) {
         if (block.of.access != Access::write && is_wanted(block.of.id, AccessKind::load)) add(block);
         if (block.of.access != Access::read && is_wanted(block.of.id, AccessKind::store)) add(block);

@@ -37,7 +37,7 @@ class Scan {
     const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
     load(in.buffer);
     if (!in.machine) return;
-    for (const MachineBuffer& buffer : in.machine->buffers) {
+    for (const IntrinsicBuffer& buffer : in.machine->buffers) {
       if (buffer.access != Access::write) load(buffer.id);
       if (buffer.access != Access::read) store(buffer.id);
     }

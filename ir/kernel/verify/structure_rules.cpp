@@ -67,7 +67,7 @@ void verify_loop(const Kernel& kernel, const Loop& loop) {
 void for_each_block(const Statement& statement, const std::function<void(const Block&)>& body) {
   std::visit(Overloaded{[&](const Loop& l) { body(l.body); },
                         [&](const Branch& b) { body(b.then_block), body(b.else_block); },
-                        [&](const MachineRegion& r) { std::for_each(r.bodies.begin(), r.bodies.end(), body); },
+                        [&](const IntrinsicRegion& r) { std::for_each(r.bodies.begin(), r.bodies.end(), body); },
                         [](const auto&) {}},
              statement.node);
 }
@@ -102,21 +102,21 @@ bool runs_together(const Kernel& kernel, const Loop& loop) {
 bool multiplies(const Kernel& kernel, const Block& statements) {
   bool found = false;
   for_each_statement(statements, [&](const Statement& s) {
-    const MachineRecord* record = record_of(kernel, s);
+    const IntrinsicRecord* record = record_of(kernel, s);
     found = found || (record && record->sums == OfSums::adds_later);
   });
   return found;
 }
 
-bool holds_region(const Statement& statement, const MachineRegionRecord* record) {
-  const auto* region = std::get_if<MachineRegion>(&statement.node);
+bool holds_region(const Statement& statement, const IntrinsicRegionRecord* record) {
+  const auto* region = std::get_if<IntrinsicRegion>(&statement.node);
   if (region && (!record || region->record == record)) return true;
   bool found = false;
   for_each_block(statement, [&](const Block& inside) { found = found || holds_region(inside, record); });
   return found;
 }
 
-bool holds_region(const Block& statements, const MachineRegionRecord* record) {
+bool holds_region(const Block& statements, const IntrinsicRegionRecord* record) {
   return std::any_of(statements.begin(), statements.end(),
                      [&](const Statement& s) { return holds_region(s, record); });
 }

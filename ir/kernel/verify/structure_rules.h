@@ -29,9 +29,9 @@ bool runs_together(const Kernel& kernel, const Loop& loop);
 
 /// Returns whether the block contains asynchronous matmuls.
 bool multiplies(const Kernel& kernel, const Block& statements);
-/// Returns whether the statement is, or contains, a machine region: of this record, or of any if null.
-bool holds_region(const Statement& statement, const MachineRegionRecord* record = nullptr);
-bool holds_region(const Block& statements, const MachineRegionRecord* record = nullptr);
+/// Returns whether the statement is, or contains, an intrinsic region: of this record, or of any if null.
+bool holds_region(const Statement& statement, const IntrinsicRegionRecord* record = nullptr);
+bool holds_region(const Block& statements, const IntrinsicRegionRecord* record = nullptr);
 
 inline const Instruction& value(const Kernel& kernel, ValueId id) {
   return kernel.values[static_cast<std::size_t>(id)];

@@ -26,14 +26,14 @@ class Sums {
                               block(b.else_block);
                               join(then);
                             },
-                            [&](const MachineRegion& r) { region(r); }, [](const auto&) {}},
+                            [&](const IntrinsicRegion& r) { region(r); }, [](const auto&) {}},
                  s.node);
   }
 
  private:
   void compute(const Instruction& in) {
     if (in.op == Opcode::get) use(static_cast<VarId>(in.integer), "read");
-    const MachineRecord* record = record_of(in);
+    const IntrinsicRecord* record = record_of(in);
     if (!record || record->sums == OfSums::nothing) return;
     const bool adds = record->sums == OfSums::adds_later;
     if (adds) adds_ = record->name;
@@ -59,7 +59,7 @@ class Sums {
     }
   }
 
-  void region(const MachineRegion& r) {
+  void region(const IntrinsicRegion& r) {
     ++regions_;
     for (const Block& body : r.bodies) block(body);
     const bool may_leave = --regions_ > 0;
@@ -79,13 +79,13 @@ void verify_sums(const Kernel& kernel) {
   Sums(kernel).block(kernel.body);
   std::vector<std::string_view> reader(kernel.buffers.size());
   for_each_statement(kernel.body, [&](const Statement& s) {
-    const Instruction* in = machine_operation(kernel, s);
+    const Instruction* in = intrinsic_operation(kernel, s);
     if (!in || record_of(*in)->sums != OfSums::adds_later) return;
-    for (const MachineBuffer& buffer : in->machine->buffers)
+    for (const IntrinsicBuffer& buffer : in->machine->buffers)
       reader[static_cast<std::size_t>(buffer.id)] = record_of(*in)->name;
   });
   for_each_statement(kernel.body, [&](const Statement& s) {
-    const auto* region = std::get_if<MachineRegion>(&s.node);
+    const auto* region = std::get_if<IntrinsicRegion>(&s.node);
     if (!region) return;
     const auto verify_store = [&](const Statement& inside) {
       const auto* store = std::get_if<Store>(&inside.node);

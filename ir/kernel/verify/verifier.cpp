@@ -181,14 +181,14 @@ class Verifier {
         var(static_cast<VarId>(in.integer));
         want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
         break;
-      case Opcode::machine: machine(in); break;
+      case Opcode::intrinsic: machine(in); break;
     }
   }
 
   void machine(const Instruction& in) const {
     verify_operands(kernel_, in);
-    const MachineRecord& record = *record_of(in);
-    for (const MachineBuffer& operand : in.machine->buffers) {
+    const IntrinsicRecord& record = *record_of(in);
+    for (const IntrinsicBuffer& operand : in.machine->buffers) {
       if (operand.access != Access::read) buffer(operand.id, true);
       if (operand.access != Access::write) buffer(operand.id, false);
     }
@@ -197,11 +197,11 @@ class Verifier {
       var(id);
       if (record.sums == OfSums::adds_later) own_iteration(id);
     }
-    const MachineContext around = context();
+    const IntrinsicContext around = context();
     record.verify({{kernel_, around}, in});
   }
 
-  MachineContext context() const { return {threads_, warps_, conditional_, thread_loop_, regions_}; }
+  IntrinsicContext context() const { return {threads_, warps_, conditional_, thread_loop_, regions_}; }
 
   void memory(const Instruction& in) const {
     want({buffer(in.buffer, false).dtype, in.type.lanes}, in.type, "a load");
@@ -305,9 +305,9 @@ class Verifier {
     forget_last();
   }
 
-  void statement(const MachineRegion& s) {
+  void statement(const IntrinsicRegion& s) {
     verify_parts(kernel_, s);
-    const MachineContext around = context();
+    const IntrinsicContext around = context();
     s.record->verify_place({{kernel_, around}, s});
     if (s.index != none) {
       define(s.index);
@@ -320,7 +320,7 @@ class Verifier {
       regions_.pop_back();
     }
     if (s.index != none) forget_last();
-    const MachineContext after = context();
+    const IntrinsicContext after = context();
     s.record->verify_bodies({{kernel_, after}, s});
   }
 

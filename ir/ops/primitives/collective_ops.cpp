@@ -187,9 +187,9 @@ constexpr std::string_view reduce_scatter_labels[] = {"mesh_ranks", "mesh_axis",
                                                       "dtype_kind"};
 constexpr std::string_view all_to_all_labels[] = {"mesh_ranks", "mesh_axis", "mesh_divide", "dim_range", "mesh_dims"};
 
-constexpr Op exchange(std::string_view name, std::string_view doc, std::span<const AttrSpec> attrs,
-                      std::span<const std::string_view> labels, TensorType (*infer)(const InferContext&),
-                      std::vector<Sample> (*samples)()) {
+constexpr Op collective(std::string_view name, std::string_view doc, std::span<const AttrSpec> attrs,
+                        std::span<const std::string_view> labels, TensorType (*infer)(const InferContext&),
+                        std::vector<Sample> (*samples)()) {
   return Op{.name = name,
             .doc = doc,
             .arity = Arity{1, 1},
@@ -217,19 +217,19 @@ constinit const Op mesh_index = {
     .samples = index_samples,
 };
 
-constinit const Op all_reduce = exchange("all_reduce", "the values of all processes of a mesh axis, reduced",
-                                         all_reduce_attrs, all_reduce_labels, all_reduce_infer, all_reduce_samples);
-constinit const Op all_gather = exchange("all_gather", "the shards of all processes of a mesh axis, concatenated",
-                                         all_gather_attrs, all_gather_labels, all_gather_infer, block_samples);
+constinit const Op all_reduce = collective("all_reduce", "the values of all processes of a mesh axis, reduced",
+                                           all_reduce_attrs, all_reduce_labels, all_reduce_infer, all_reduce_samples);
+constinit const Op all_gather = collective("all_gather", "the shards of all processes of a mesh axis, concatenated",
+                                           all_gather_attrs, all_gather_labels, all_gather_infer, block_samples);
 constinit const Op reduce_scatter =
-    exchange("reduce_scatter", "the sum of the values of all processes of a mesh axis, sharded over them",
-             block_attrs, reduce_scatter_labels, reduce_scatter_infer, block_samples);
-constinit const Op all_to_all =
-    exchange("all_to_all",
-             "splits one dim over the processes of a mesh axis and concatenates the received parts along another dim",
-             all_to_all_attrs, all_to_all_labels, all_to_all_infer, all_to_all_samples);
+    collective("reduce_scatter", "the sum of the values of all processes of a mesh axis, sharded over them",
+               block_attrs, reduce_scatter_labels, reduce_scatter_infer, block_samples);
+constinit const Op all_to_all = collective(
+    "all_to_all",
+    "splits one dim over the processes of a mesh axis and concatenates the received parts along another dim",
+    all_to_all_attrs, all_to_all_labels, all_to_all_infer, all_to_all_samples);
 constinit const Op send_recv =
-    exchange("send_recv", "the value of the process offset places earlier along a mesh axis, with wraparound",
-             send_recv_attrs, index_labels, send_recv_infer, send_recv_samples);
+    collective("send_recv", "the value of the process offset places earlier along a mesh axis, with wraparound",
+               send_recv_attrs, index_labels, send_recv_infer, send_recv_samples);
 
 }  // namespace lathe::ir::ops

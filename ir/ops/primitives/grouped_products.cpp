@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives/indices.h"
+#include "ir/ops/primitives/indexing/indices.h"
 #include "ir/ops/primitives/primitives.h"
 
 namespace lathe::ir::ops {

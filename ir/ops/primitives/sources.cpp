@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/primitives/indices.h"
+#include "ir/ops/primitives/indexing/indices.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
-#include "ir/support/philox.h"
+#include "ir/support/numbers/philox.h"
 #include "ir/support/tensors/complex_elements.h"
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/constants.h"

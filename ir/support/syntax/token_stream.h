@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ir/support/number.h"
+#include "ir/support/numbers/number.h"
 #include "ir/support/syntax/lexer.h"
 
 namespace lathe::syntax {

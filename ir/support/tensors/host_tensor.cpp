@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 #include "ir/support/tensors/complex_elements.h"
 
 namespace lathe {

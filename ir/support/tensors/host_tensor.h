@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ir/support/dtype.h"
-#include "ir/support/number.h"
+#include "ir/support/numbers/number.h"
 #include "ir/support/tensors/narrow_float.h"
 
 namespace lathe {

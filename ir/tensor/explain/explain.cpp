@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/visible.h"
-#include "ir/tensor/layers.h"
+#include "ir/tensor/analysis/layers.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 

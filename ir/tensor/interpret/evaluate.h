@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "ir/support/tensors/host_tensor.h"
+#include "ir/tensor/analysis/walk.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
-#include "ir/tensor/walk.h"
 
 /// Building blocks of the interpreter: one function per kind of meaning. Tensors are held in their evaluation dtype:
 /// floats as f64, integers as i64, complex numbers as c128, boolean unchanged. Results are too, before rounding to

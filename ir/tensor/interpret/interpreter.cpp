@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/support/float_environment.h"
+#include "ir/support/numbers/float_environment.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/interpret/evaluate.h"

@@ -11,7 +11,7 @@
 #include "ir/support/containers/shared_list.h"
 #include "ir/support/dtype.h"
 #include "ir/support/error.h"
-#include "ir/support/number.h"
+#include "ir/support/numbers/number.h"
 #include "ir/support/shape.h"
 
 namespace lathe::ir {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/support/scalar_op.h"
+#include "ir/support/numbers/scalar_op.h"
 #include "ir/tensor/graph.h"
 #include "ir/tensor/op/infer_context.h"
 #include "ir/tensor/op/op_signature.h"

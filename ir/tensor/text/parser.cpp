@@ -6,8 +6,8 @@
 #include <charconv>
 #include <unordered_map>
 
-#include "ir/support/float_environment.h"
 #include "ir/support/nearest.h"
+#include "ir/support/numbers/float_environment.h"
 #include "ir/tensor/builder.h"
 #include "ir/tensor/text/parser_detail.h"
 #include "ir/tensor/text/printer.h"

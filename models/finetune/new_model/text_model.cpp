@@ -6,7 +6,7 @@
 #include "frontend/models/llama.h"
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
-#include "models/finetune/run_checks.h"
+#include "models/finetune/run/run_checks.h"
 
 namespace lathe {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "ir/support/error.h"
-#include "ir/support/philox.h"
+#include "ir/support/numbers/philox.h"
 
 namespace lathe {
 

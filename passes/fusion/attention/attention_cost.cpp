@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "ir/tensor/constants.h"
 
 namespace lathe {

@@ -8,7 +8,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/order/dependence.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"

@@ -100,7 +100,7 @@ std::optional<AttentionGroup> AttentionGrower::finish() {
     return fail(scores, "its gradient has nothing to run in parallel");
   const Dim& rows = group.domain[group.row];
   const bool few = rows.value().value_or(least_block_rows) < least_block_rows;
-  if (few && (!few_rows_ || summed_ || !sums_.empty() || has_gradient())) {
+  if (few && (!decode_ || summed_ || !sums_.empty() || has_gradient())) {
     rejections_.clear();  // that other nodes cannot join is not the reason
     return fail(scores,
                 fmt::format("{} {} too few to gain from it", rows.to_string(), rows.is(1) ? "row is" : "rows are"));

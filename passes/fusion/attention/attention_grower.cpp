@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/prepare/align.h"
 #include "passes/fusion/regions/own_region.h"
@@ -78,8 +78,8 @@ AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes
     : s_(subject),
       graph_(subject.graph),
       sums_taken_(options.sums),
-      few_rows_(options.few_rows),
-      one_row_(options.few_rows && is_one_row(graph_[scores], columns)),
+      decode_(options.decode),
+      one_row_(options.decode && is_one_row(graph_[scores], columns)),
       notes_(notes) {
   const Node& node = graph_[scores];
   const ContractionRoles roles = node.op->as<Contraction>()->roles(node);

@@ -3,7 +3,7 @@
 #include <optional>
 #include <set>
 
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/order/dependence.h"
 #include "passes/fusion/reads.h"
@@ -98,7 +98,7 @@ class AttentionGrower {
   const AttentionSubject& s_;
   const ir::Graph& graph_;
   OuterReductions sums_taken_;
-  bool few_rows_, one_row_ = false;
+  bool decode_, one_row_ = false;
   AttentionNotes& notes_;
   std::vector<ir::ValueId> noted_;  ///< nodes that have entries in notes_
   std::vector<ir::ValueId>

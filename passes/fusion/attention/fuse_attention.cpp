@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "passes/fusion/attention/attention_cost.h"
 #include "passes/fusion/attention/softmax_sums.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"

@@ -51,7 +51,7 @@ struct AttentionSearchOptions {
   std::optional<AttentionCostModel> costs = {};
   /// Also find attentions with few rows: one query, as in a decode step, or the few queries that share their keys.
   /// For targets whose kernel for this case has lanes along the columns.
-  bool few_rows = false;
+  bool decode = false;
   std::optional<AttentionDelta> delta = {};  ///< compute sums of weight times gradient from results
 };
 /// Finds the attentions of a graph of primitives (as plan_fusion accepts it).

@@ -200,8 +200,8 @@ void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& or
 /// alone. New states that are gathered are gathered immediately.
 void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Order& order,
                            std::vector<std::int32_t>& at) {
-  const auto exchanges = [](const Region& region) { return region.kind() == RegionKind::exchange; };
-  if (std::ranges::none_of(plan.regions, exchanges)) return;
+  const auto collectives = [](const Region& region) { return region.kind() == RegionKind::collective; };
+  if (std::ranges::none_of(plan.regions, collectives)) return;
   const std::vector<int> sorted = order.sorted(), waits = order.waiting();
   large_sum_first(plan, graph, order, sorted, at);
   const std::vector<std::int32_t> made = made_positions(order, sorted, at);

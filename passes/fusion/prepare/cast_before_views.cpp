@@ -5,7 +5,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"

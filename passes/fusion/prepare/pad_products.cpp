@@ -7,7 +7,7 @@
 #include "ir/kernel/intrinsics/gpu/async_copy.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/affine.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/longer_rows.h"

@@ -11,7 +11,7 @@
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/rebuild.h"
-#include "passes/transforms/sizes/flat_exchanges.h"
+#include "passes/transforms/sizes/flat_collectives.h"
 
 namespace lathe {
 
@@ -201,7 +201,7 @@ void verify_prepared(const Graph& graph) {
 }
 
 Graph prepare_for_fusion(const Graph& graph) {
-  Graph prepared = split_concats(split_batches(flat_exchanges(graph)));
+  Graph prepared = split_concats(split_batches(flat_collectives(graph)));
   return own_results(store_tables(split_reductions(std::move(prepared))));
 }
 

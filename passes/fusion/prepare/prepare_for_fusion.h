@@ -4,8 +4,8 @@
 
 namespace lathe {
 
-/// Brings a graph of primitives into the form that plan_fusion needs: flat_exchanges
-/// (passes/transforms/sizes/flat_exchanges.h), split_batches (split_batches.h), then the functions below in their
+/// Brings a graph of primitives into the form that plan_fusion needs: flat_collectives
+/// (passes/transforms/sizes/flat_collectives.h), split_batches (split_batches.h), then the functions below in their
 /// order. The stages of compilation run each by its own name (passes/compile/stages.cpp).
 ir::Graph prepare_for_fusion(const ir::Graph& graph);
 

@@ -7,7 +7,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/users.h"
+#include "ir/tensor/analysis/users.h"
 #include "passes/fusion/prepare/split_dims.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/dce.h"

@@ -31,10 +31,10 @@ struct AttentionRegion {
 struct ScanRegion {};
 struct SortRegion {};
 struct GroupedRegion {};
-struct ExchangeRegion {};
+struct CollectiveRegion {};
 
 using RegionForm = std::variant<RowsRegion, ProductRegion, ColumnsRegion, ScatterRegion, AttentionRegion, ScanRegion,
-                                SortRegion, GroupedRegion, ExchangeRegion>;
+                                SortRegion, GroupedRegion, CollectiveRegion>;
 /// Returns the form of a kind, without its data.
 RegionForm form_of(RegionKind kind);
 

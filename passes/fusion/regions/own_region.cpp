@@ -15,7 +15,7 @@ std::optional<RegionKind> own_region(const ir::Node& node) {
     case CustomKind::top_k: return RegionKind::sort;
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer: return RegionKind::grouped;
-    case CustomKind::collective: return RegionKind::exchange;
+    case CustomKind::collective: return RegionKind::collective;
     case CustomKind::constant:
     case CustomKind::iota:
     case CustomKind::random:

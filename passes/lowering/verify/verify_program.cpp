@@ -28,12 +28,12 @@ class Verifier {
     check_slots();
     for (const kernel::Kernel& kernel : program_.kernels) uses_.push_back(kernel::parameter_use(kernel));
     for (launch_ = 0; launch_ < count(program_.launches); ++launch_) check_arguments();
-    for (const Exchange& exchange : program_.exchanges) check_exchange(exchange);
+    for (const Collective& collective : program_.collectives) check_collective(collective);
     AccessVerifier accesses(program_, uses_);
     for (int first = 0, last = 0; first < count(program_.launches); first = last + 1) {
       last = end_of_region(first);
       for (launch_ = first; launch_ <= last; ++launch_) {
-        pass_exchanges(launch_);
+        pass_collectives(launch_);
         check_accesses();
       }
       check_declared(first, last);
@@ -43,7 +43,7 @@ class Verifier {
       fail("program_partial", fault->buffer, fault->what);
     }
     launch_ = -1;
-    pass_exchanges(count(program_.launches));
+    pass_collectives(count(program_.launches));
     check_results();
   }
 
@@ -122,58 +122,61 @@ class Verifier {
     }
   }
 
-  [[noreturn]] void fail(const Exchange::Part& part, int b, std::string_view what) const {
-    fail("program_exchange", b,
-         fmt::format("{} in the exchange {} at {}", what, part.op.to_string(), part.loc.to_string()));
+  [[noreturn]] void fail(const Collective::Part& part, int b, std::string_view what) const {
+    fail("program_collective", b,
+         fmt::format("{} in the collective {} at {}", what, part.op.to_string(), part.loc.to_string()));
   }
 
-  void check_exchange(const Exchange& exchange) {
-    const bool in_order = &exchange == program_.exchanges.data() || (&exchange)[-1].start <= exchange.start;
-    if (!in_order || exchange.start < 0 || exchange.start > exchange.done || exchange.done > count(program_.launches))
-      fail("program_exchange", fmt::format("an exchange over {} goes from launch {} to {}", exchange.axis,
-                                           exchange.start, exchange.done));
-    const Dim ranks(exchange.ranks);
-    for (const Exchange::Part& part : exchange.parts) {
+  void check_collective(const Collective& collective) {
+    const bool in_order = &collective == program_.collectives.data() || (&collective)[-1].start <= collective.start;
+    if (!in_order || collective.start < 0 || collective.start > collective.done ||
+        collective.done > count(program_.launches))
+      fail("program_collective", fmt::format("a collective over {} goes from launch {} to {}", collective.axis,
+                                             collective.start, collective.done));
+    const Dim ranks(collective.ranks);
+    for (const Collective::Part& part : collective.parts) {
       for (const int b : {part.from, part.to})
         if (b < 0 || b >= count(program_.buffers)) fail("program_range", fmt::format("there is no buffer {}", b));
-      const Dim gathered = part.elements.unnamed() * (exchange.kind == Exchange::Kind::all_gather ? ranks : Dim(1));
+      const Dim gathered =
+          part.elements.unnamed() * (collective.kind == Collective::Kind::all_gather ? ranks : Dim(1));
       const Dim given =
-          buffer(part.to).elements.unnamed() * (exchange.kind == Exchange::Kind::reduce_scatter ? ranks : Dim(1));
-      const bool is_in_place = exchange.kind == Exchange::Kind::all_gather && part.from == part.to;
+          buffer(part.to).elements.unnamed() * (collective.kind == Collective::Kind::reduce_scatter ? ranks : Dim(1));
+      const bool is_in_place = collective.kind == Collective::Kind::all_gather && part.from == part.to;
       if (!is_in_place && buffer(part.from).elements != part.elements) fail(part, part.from, "it has other elements");
       if (gathered != given) fail(part, part.to, "it has other elements");
       if (buffer(part.from).dtype != buffer(part.to).dtype) fail(part, part.to, "it has another dtype");
       if (buffer(part.to).kind == BufferKind::input || buffer(part.to).kind == BufferKind::constant)
         fail(part, part.to, "it is written");
       if (!part.fold) continue;
-      if (buffer(part.received).elements != received_elements(part, exchange.ranks))
+      if (buffer(part.received).elements != received_elements(part, collective.ranks))
         fail(part, part.received, "its number of elements differs from the received one");
       fold_ = &*part.fold;
       check_arguments();
       fold_ = nullptr;
     }
-    for (int l = exchange.start; l < exchange.done; ++l) check_concurrent(exchange, l);
+    for (int l = collective.start; l < collective.done; ++l) check_concurrent(collective, l);
   }
 
-  /// Checks a launch that may overlap with the exchange.
-  void check_concurrent(const Exchange& exchange, int l) {
+  /// Checks a launch that may overlap with the collective.
+  void check_concurrent(const Collective& collective, int l) {
     launch_ = l;
     for (std::size_t p = 0; p < launch().buffers.size(); ++p)
-      for (const Exchange::Part& part : exchange.parts) {
+      for (const Collective::Part& part : collective.parts) {
         const int b = launch().buffers[p];
         const bool own = b == part.to || b == part.received || b == part.folded;
         if (own || (b == part.from && use().stored[p])) fail(part, b, "a concurrent launch accesses it");
       }
   }
 
-  /// Completes exchanges that end before launch l. Checks that exchanges that start there have their inputs.
-  void pass_exchanges(int l) {
-    for (const Exchange& exchange : program_.exchanges)
-      for (const Exchange::Part& part : exchange.parts) {
+  /// Completes collectives that end before launch l. Checks that collectives that start there have their inputs.
+  void pass_collectives(int l) {
+    for (const Collective& collective : program_.collectives)
+      for (const Collective::Part& part : collective.parts) {
         const BufferKind kind = buffer(part.from).kind;
         const bool given = kind == BufferKind::input || kind == BufferKind::state || kind == BufferKind::constant;
-        if (exchange.start == l && !given && !is_stored(part.from)) fail(part, part.from, "nothing wrote it before");
-        if (exchange.done == l) stored_[static_cast<std::size_t>(part.to)] = true;
+        if (collective.start == l && !given && !is_stored(part.from))
+          fail(part, part.from, "nothing wrote it before");
+        if (collective.done == l) stored_[static_cast<std::size_t>(part.to)] = true;
       }
   }
 
@@ -241,7 +244,7 @@ class Verifier {
   std::vector<bool> stored_;                // by buffer: a previous launch stores to it, or it has no elements
   std::vector<int> owner_;                  // by buffer: for scratch, the launch that owns it
   int launch_ = -1;                         // the launch being checked
-  const Launch* fold_ = nullptr;            // the reduction launch of an exchange, checked instead of `launch_`
+  const Launch* fold_ = nullptr;            // the reduction launch of a collective, checked instead of `launch_`
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace lathe {
 /// - program_constant: an input or a constant is written, or a constant's data does not match its size.
 /// - program_scratch: two launches share scratch, or a launch reads scratch that it does not write.
 /// - program_slot: a slot's buffer has the wrong kind or dtype, or belongs to two slots.
-/// - program_exchange: an exchange moves more or fewer elements than its buffers have, or elements that were not
+/// - program_collective: a collective moves more or fewer elements than its buffers have, or elements that were not
 ///   written; or a launch that overlaps with it accesses its outputs or writes its inputs.
 /// - program_unwritten: a buffer is read or returned before it is written.
 /// - program_partial: the launches of a region leave elements of a buffer unwritten, or access it out of bounds

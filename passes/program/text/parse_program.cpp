@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "ir/kernel/text/parser.h"
-#include "ir/support/float_environment.h"
 #include "ir/support/nearest.h"
+#include "ir/support/numbers/float_environment.h"
 #include "ir/tensor/text/parser_detail.h"
 #include "passes/program/text/print_program.h"
 
@@ -41,11 +41,11 @@ class ProgramParser {
   void statement() {
     using Parse = void (ProgramParser::*)();
     static constexpr std::pair<std::string_view, Parse> keywords[] = {
-        {"exchange", &ProgramParser::exchange}, {"region", &ProgramParser::region},
-        {"launch", &ProgramParser::launch},     {"input", &ProgramParser::slot},
-        {"parameter", &ProgramParser::slot},    {"state", &ProgramParser::slot},
-        {"output", &ProgramParser::slot},       {"buffer", &ProgramParser::buffer},
-        {"check", &ProgramParser::check},       {"recomputed", &ProgramParser::recomputed},
+        {"collective", &ProgramParser::collective}, {"region", &ProgramParser::region},
+        {"launch", &ProgramParser::launch},         {"input", &ProgramParser::slot},
+        {"parameter", &ProgramParser::slot},        {"state", &ProgramParser::slot},
+        {"output", &ProgramParser::slot},           {"buffer", &ProgramParser::buffer},
+        {"check", &ProgramParser::check},           {"recomputed", &ProgramParser::recomputed},
         {"kernel", &ProgramParser::kernel}};
     std::vector<std::string_view> names;
     for (const auto& [word, parse] : keywords) {
@@ -241,12 +241,12 @@ class ProgramParser {
     if (!in_.accept("]")) in_.fail_expected("',' or ']'");
   }
 
-  /// exchange 0: all_reduce along data=4 by 1, during launches 2..5
-  void exchange() {
+  /// collective 0: all_reduce along data=4 by 1, during launches 2..5
+  void collective() {
     in_.take();
-    ordinal(program_.exchanges.size());
-    Exchange made;
-    made.kind = exchange_kind();
+    ordinal(program_.collectives.size());
+    Collective made;
+    made.kind = collective_kind();
     in_.expect_word("along");
     made.axis = text_of(name("the name of a mesh axis"));
     in_.expect("=");
@@ -268,25 +268,25 @@ class ProgramParser {
       made.done = number(made.start, "the number of the last launch") + 1;
     }
     while (in_.peek().kind == TokenKind::value || in_.peek().is("-")) made.parts.push_back(part());
-    if (made.parts.empty()) in_.fail_expected("a value of the exchange, such as %4");
-    program_.exchanges.push_back(std::move(made));
+    if (made.parts.empty()) in_.fail_expected("a value of the collective, such as %4");
+    program_.collectives.push_back(std::move(made));
   }
 
-  ir::ExchangeKind exchange_kind() {
-    static constexpr std::pair<std::string_view, ir::ExchangeKind> kinds[] = {
-        {"all_reduce", ir::ExchangeKind::all_reduce},
-        {"reduce_scatter", ir::ExchangeKind::reduce_scatter},
-        {"all_gather", ir::ExchangeKind::all_gather},
-        {"all_to_all", ir::ExchangeKind::all_to_all},
-        {"send_recv", ir::ExchangeKind::send_recv}};
+  ir::CollectiveKind collective_kind() {
+    static constexpr std::pair<std::string_view, ir::CollectiveKind> kinds[] = {
+        {"all_reduce", ir::CollectiveKind::all_reduce},
+        {"reduce_scatter", ir::CollectiveKind::reduce_scatter},
+        {"all_gather", ir::CollectiveKind::all_gather},
+        {"all_to_all", ir::CollectiveKind::all_to_all},
+        {"send_recv", ir::CollectiveKind::send_recv}};
     for (const auto& [word, kind] : kinds)
       if (in_.accept_word(word)) return kind;
     in_.fail_expected("all_reduce, reduce_scatter, all_gather, all_to_all or send_recv");
   }
 
   /// %4 all_reduce "loss" : f32[n] from "%3 sum" to "%4 all_reduce", received "%4 pieces", window 1024
-  Exchange::Part part() {
-    Exchange::Part part;
+  Collective::Part part() {
+    Collective::Part part;
     part.op = op();
     in_.expect(":");
     parse_dtype();
@@ -309,7 +309,8 @@ class ProgramParser {
     if (in_.accept_word("fold")) {
       in_.expect_word("in");
       in_.expect_word("region");
-      LaunchInfo info{.kind = RegionKind::exchange, .region = number(-1, "the number of a region"), .ops = {part.op}};
+      LaunchInfo info{
+          .kind = RegionKind::collective, .region = number(-1, "the number of a region"), .ops = {part.op}};
       in_.expect(":");
       part.fold = launch(info);
     }
@@ -415,9 +416,10 @@ class ProgramParser {
       for (int& buffer : launch.buffers) resolve(buffer);
     };
     for (Launch& launch : program_.launches) resolve_all(launch);
-    for (Exchange& exchange : program_.exchanges) {
-      if (exchange.start == after_all) exchange.start = exchange.done = static_cast<int>(program_.launches.size());
-      for (Exchange::Part& part : exchange.parts) {
+    for (Collective& collective : program_.collectives) {
+      if (collective.start == after_all)
+        collective.start = collective.done = static_cast<int>(program_.launches.size());
+      for (Collective::Part& part : collective.parts) {
         for (int* buffer : {&part.from, &part.to, &part.received, &part.folded}) resolve(*buffer);
         if (part.fold) resolve_all(*part.fold);
       }
@@ -448,7 +450,7 @@ class ProgramParser {
                                      kernel.name, buffers, kernel.dims.size()));
   }
 
-  static constexpr int after_all = -1;  // Exchange::start until the number of launches is known
+  static constexpr int after_all = -1;  // Collective::start until the number of launches is known
 
   GraphTokens& in_;
   const kernel::IntrinsicFamily& also_;

@@ -43,8 +43,8 @@ class ProgramPrinter {
   std::string run() {
     text_ = fmt::format("program {}, {} region{}\n", syntax::sigiled('@', program_.name), program_.regions,
                         program_.regions == 1 ? "" : "s");
-    if (program_.exchanges.empty()) text_ += "// no exchanges: nothing comes from other processes\n";
-    for (std::size_t e = 0; e < program_.exchanges.size(); ++e) exchange(program_.exchanges[e], e);
+    if (program_.collectives.empty()) text_ += "// no collectives: nothing comes from other processes\n";
+    for (std::size_t e = 0; e < program_.collectives.size(); ++e) collective(program_.collectives[e], e);
     text_ += "\n";
     for (std::size_t l = 0; l < program_.launches.size(); ++l) {
       region(program_.launches[l].info);
@@ -112,20 +112,20 @@ class ProgramPrinter {
                          quoted(launch.tuning->problem));
   }
 
-  /// Each exchange overlaps with launches, or runs before a launch or after all of them.
-  void exchange(const Exchange& exchange, std::size_t number) {
-    text_ += fmt::format("exchange {}: {} along {}={}", number, exchange.parts[0].op.op_name(),
-                         name_or_quoted(exchange.axis), exchange.ranks);
-    if (exchange.offset != 0) text_ += fmt::format(" by {}", exchange.offset);
-    const bool overlaps = exchange.start < exchange.done;
-    const bool is_last = !overlaps && exchange.start == static_cast<int>(program_.launches.size());
-    text_ += overlaps  ? fmt::format(", during launches {}..{}\n", exchange.start, exchange.done - 1)
+  /// Each collective overlaps with launches, or runs before a launch or after all of them.
+  void collective(const Collective& collective, std::size_t number) {
+    text_ += fmt::format("collective {}: {} along {}={}", number, collective.parts[0].op.op_name(),
+                         name_or_quoted(collective.axis), collective.ranks);
+    if (collective.offset != 0) text_ += fmt::format(" by {}", collective.offset);
+    const bool overlaps = collective.start < collective.done;
+    const bool is_last = !overlaps && collective.start == static_cast<int>(program_.launches.size());
+    text_ += overlaps  ? fmt::format(", during launches {}..{}\n", collective.start, collective.done - 1)
              : is_last ? ", after the launches\n"
-                       : fmt::format(", before launch {}\n", exchange.start);
-    for (const Exchange::Part& each : exchange.parts) part(each);
+                       : fmt::format(", before launch {}\n", collective.start);
+    for (const Collective::Part& each : collective.parts) part(each);
   }
 
-  void part(const Exchange::Part& part) {
+  void part(const Collective::Part& part) {
     const ProgramBuffer& from = program_.buffers[static_cast<std::size_t>(part.from)];
     text_ += fmt::format("  {} : {}[{}] from {} to {}", op(part.op), name(from.dtype), part.elements.to_string(),
                          label(part.from), label(part.to));

@@ -6,11 +6,11 @@
 
 namespace lathe {
 
-/// Prints a program: its exchanges, its launches by region, its arguments and results, its buffers, and its kernels
+/// Prints a program: its collectives, its launches by region, its arguments and results, its buffers, and its kernels
 /// as loop IR. Equal programs have equal text. parse_program (parse_program.h) reads it.
 ///
 ///   program @mha, 12 regions
-///   exchange 0: all_reduce along data=4, during launches 12..17
+///   collective 0: all_reduce along data=4, during launches 12..17
 ///     %31 all_reduce : f32[64] from "%30 sum" to "%31 all_reduce"  loc("step.cpp":14)
 ///   region 0 rows
 ///     %4 softmax "weights"  loc("mha.cpp":14)
@@ -22,8 +22,8 @@ namespace lathe {
 ///   kernel @k0_rows(b0: read f32, b1: write f32; d0, d1) {
 ///     ...
 ///
-/// Buffers are named like ProgramBuffer::name, with a number if several have this name. The bytes of exchanges and
-/// launches, and the times of exchanges, are those of Launch and Exchange.
+/// Buffers are named like ProgramBuffer::name, with a number if several have this name. The bytes of collectives and
+/// launches, and the times of collectives, are those of Launch and Collective.
 std::string print_program(const Program& program);
 
 /// Returns a kind as text: "input", "state", "output", "constant", "temporary" or "scratch".

@@ -19,12 +19,12 @@ struct Sent {
   std::int64_t known = 0, ranks = 1;
   Dim times_ranks = 0;
 
-  void add(const Exchange& exchange) {
-    ranks = exchange.axis.ranks;
-    if (exchange.elements.value())
-      known += bytes_sent(exchange);
+  void add(const Collective& collective) {
+    ranks = collective.axis.ranks;
+    if (collective.elements.value())
+      known += bytes_sent(collective);
     else
-      times_ranks = times_ranks + exchange.bytes() * Dim(parts_sent(exchange));
+      times_ranks = times_ranks + collective.bytes() * Dim(parts_sent(collective));
   }
   std::string to_string() const {
     if (times_ranks.is(0)) return std::to_string(known);
@@ -34,10 +34,10 @@ struct Sent {
   }
 };
 
-std::string time_text(const Exchange& exchange, const StepRates& rates, const DimBindings& dims) {
-  const std::vector<std::string> unknowns = exchange.elements.unknowns();
+std::string time_text(const Collective& collective, const StepRates& rates, const DimBindings& dims) {
+  const std::vector<std::string> unknowns = collective.elements.unknowns();
   if (!std::ranges::all_of(unknowns, [&](const std::string& name) { return dims.contains(name); })) return "";
-  return ", predicted " + seconds_text(exchange_seconds(exchange, rates, dims));
+  return ", predicted " + seconds_text(collective_seconds(collective, rates, dims));
 }
 
 /// Returns the bytes of gathered values in use, or ahead of use, with the names of the large ones:
@@ -59,7 +59,7 @@ std::string gathered_text(const HeldBytes& held, bool ahead) {
 std::string explain(const Sharded& sharded, const StepRates& rates, const DimBindings& dims) {
   std::string text = fmt::format("{} processes: {}\n", sharded.mesh.size(), sharded.mesh.to_string());
   std::map<std::pair<std::string, std::string>, std::pair<int, Sent>> totals;
-  for (const Exchange& each : sharded.exchanges) {
+  for (const Collective& each : sharded.collectives) {
     Sent sent;
     sent.add(each);
     text += fmt::format("{} over {}: {}, {} bytes, sends {}{}\n  {}: {}\n", ir::name(each.kind), each.axis.name,
@@ -86,7 +86,7 @@ std::string explain(const Sharded& sharded, const StepRates& rates, const DimBin
     text += fmt::format("keys and values at {} stay gathered: {}\n", each.loc.to_string(), each.why);
   for (const std::string& name : sharded.kept_whole)
     text += fmt::format("{} is whole on every process: none of its dims is divisible\n", name);
-  if (!sharded.exchanges.empty()) text += to_string(rates);
+  if (!sharded.collectives.empty()) text += to_string(rates);
   return text;
 }
 

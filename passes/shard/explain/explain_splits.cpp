@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/tensor/analysis/users.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
-#include "ir/tensor/users.h"
 #include "passes/shard/plan/split_plan.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/expand.h"

@@ -8,9 +8,9 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/tensor/analysis/users.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
-#include "ir/tensor/users.h"
 #include "passes/shard/plan/factors.h"
 
 namespace lathe::shard {

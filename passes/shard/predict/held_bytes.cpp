@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/mesh/exchange_window.h"
+#include "ir/tensor/mesh/collective_window.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 
@@ -22,7 +22,7 @@ Dim bytes_of(const Node& node) {
 /// A gathered value and the nodes that read it, also through views.
 struct Gathered {
   ValueId id;
-  ir::ExchangeTimes times;
+  ir::CollectiveTimes times;
 };
 
 std::vector<Gathered> gathered_values(const Graph& graph) {
@@ -61,11 +61,11 @@ std::string argument_of(const Graph& graph, ValueId id) {
 /// Returns the gathered values at the node where they need the most memory, including those that are gathered ahead.
 std::vector<GatheredBytes> most_gathered(const Graph& graph) {
   std::vector<Gathered> all = gathered_values(graph);
-  std::vector<ir::ExchangeTimes> times;
+  std::vector<ir::CollectiveTimes> times;
   for (const Gathered& value : all) times.push_back(value.times);
   limit_prefetch(times);
   std::vector<std::int64_t> change(graph.nodes.size() + 1, 0);
-  for (const ir::ExchangeTimes& each : times) {
+  for (const ir::CollectiveTimes& each : times) {
     change[each.start] += each.bytes;
     change[static_cast<std::size_t>(each.last) + 1] -= each.bytes;
   }

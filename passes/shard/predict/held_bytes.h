@@ -19,7 +19,7 @@ struct GatheredBytes {
 struct HeldBytes {
   Dim parameters = 0, states = 0, inputs = 0;
   /// The maximum of gathered values at a time, in the order of the graph, including those gathered ahead of their
-  /// readers (ir/tensor/mesh/exchange_window.h). Values of unknown size are excluded.
+  /// readers (ir/tensor/mesh/collective_window.h). Values of unknown size are excluded.
   std::int64_t gathered = 0;
   std::vector<GatheredBytes> most_gathered = {};  ///< the values at this maximum, the largest first
 

@@ -6,45 +6,45 @@
 
 namespace lathe::shard {
 
-using ir::ExchangeKind;
+using ir::CollectiveKind;
 
-std::int64_t messages(const Exchange& exchange) {
-  const std::int64_t others = exchange.axis.ranks - 1;
-  switch (exchange.kind) {
-    case ExchangeKind::all_reduce: return 2 * others;
-    case ExchangeKind::reduce_scatter:
-    case ExchangeKind::all_gather:
-    case ExchangeKind::all_to_all: return others;
-    case ExchangeKind::send_recv: return std::min<std::int64_t>(1, others);
+std::int64_t messages(const Collective& collective) {
+  const std::int64_t others = collective.axis.ranks - 1;
+  switch (collective.kind) {
+    case CollectiveKind::all_reduce: return 2 * others;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all: return others;
+    case CollectiveKind::send_recv: return std::min<std::int64_t>(1, others);
   }
   return 0;
 }
 
-std::int64_t parts_sent(const Exchange& exchange) {
-  return messages(exchange) * (exchange.kind == ExchangeKind::send_recv ? exchange.axis.ranks : 1);
+std::int64_t parts_sent(const Collective& collective) {
+  return messages(collective) * (collective.kind == CollectiveKind::send_recv ? collective.axis.ranks : 1);
 }
 
-std::int64_t bytes_sent(const Exchange& exchange, const DimBindings& bindings, std::int64_t index) {
-  const std::int64_t n = exchange.axis.ranks, elements = exchange.elements.evaluate(bindings);
+std::int64_t bytes_sent(const Collective& collective, const DimBindings& bindings, std::int64_t index) {
+  const std::int64_t n = collective.axis.ranks, elements = collective.elements.evaluate(bindings);
   const std::int64_t chunk = (elements + n - 1) / n;
   const auto begin = [&](std::int64_t i) { return std::min(elements, i * chunk); };
   const std::int64_t own = begin(index + 1) - begin(index);
   const auto sent = [&] {
-    switch (exchange.kind) {
-      case ExchangeKind::all_reduce: return elements - own + (n - 1) * own;  // others' chunks, then the own to all
-      case ExchangeKind::reduce_scatter:
-      case ExchangeKind::all_gather:
-      case ExchangeKind::all_to_all: return (n - 1) * own;
-      case ExchangeKind::send_recv: return messages(exchange) * elements;
+    switch (collective.kind) {
+      case CollectiveKind::all_reduce: return elements - own + (n - 1) * own;  // others' chunks, then the own to all
+      case CollectiveKind::reduce_scatter:
+      case CollectiveKind::all_gather:
+      case CollectiveKind::all_to_all: return (n - 1) * own;
+      case CollectiveKind::send_recv: return messages(collective) * elements;
     }
     return std::int64_t{0};
   };
-  return sent() * exchange.element_bytes;
+  return sent() * collective.element_bytes;
 }
 
 SentBytes bytes_sent(const Sharded& sharded, std::int64_t process, const DimBindings& bindings) {
   SentBytes sent;
-  for (const Exchange& each : sharded.exchanges)
+  for (const Collective& each : sharded.collectives)
     (each.elements.is(1) ? sent.scalars : sent.tensors) +=
         bytes_sent(each, bindings, sharded.mesh.index(process, sharded.mesh.find(each.axis.name)));
   return sent;

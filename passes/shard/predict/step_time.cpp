@@ -9,7 +9,7 @@
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/mesh/exchange_window.h"
+#include "ir/tensor/mesh/collective_window.h"
 #include "passes/shard/predict/product_flops.h"
 
 namespace lathe::shard {
@@ -18,18 +18,18 @@ using namespace ir;
 
 namespace {
 
-double message_seconds(const Exchange& exchange, const StepRates& rates) {
-  return static_cast<double>(messages(exchange)) * rates.latency;
+double message_seconds(const Collective& collective, const StepRates& rates) {
+  return static_cast<double>(messages(collective)) * rates.latency;
 }
-double byte_seconds(const Exchange& exchange, const StepRates& rates, const DimBindings& dims) {
-  return static_cast<double>(bytes_sent(exchange, dims)) / rates.bandwidth;
+double byte_seconds(const Collective& collective, const StepRates& rates, const DimBindings& dims) {
+  return static_cast<double>(bytes_sent(collective, dims)) / rates.bandwidth;
 }
 
 /// Collectives that are sent together, by the positions of nodes.
 struct Bucket {
-  int start;                   ///< the node before which it may start
-  int done;                    ///< the node before which it must be complete
-  std::vector<int> exchanges;  ///< nodes
+  int start;                     ///< the node before which it may start
+  int done;                      ///< the node before which it must be complete
+  std::vector<int> collectives;  ///< nodes
   std::string axis;
   const Op* op;
   std::optional<std::int64_t> bytes;  ///< if known without dims
@@ -43,7 +43,7 @@ class Playback {
       : graph_(graph), rates_(rates), dims_(dims), ready_(graph.nodes.size(), 0), source_(graph.nodes.size(), -1) {}
 
   StepTime run() {
-    find_exchanges();
+    find_collectives();
     fill_buckets();
     return play();
   }
@@ -58,32 +58,32 @@ class Playback {
 
   /// Finds when each value is available, and when each collective may start and must be complete. Arguments are
   /// available from the beginning, and a view when its operand is.
-  void find_exchanges() {
+  void find_collectives() {
     std::vector<int> bucket_of(graph_.nodes.size(), -1);
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
-      const bool exchanges = is_collective(*node.op) && node.op != &ops::mesh_index;
-      const bool passes_on = exchanges || node.op->as<View>() != nullptr;
+      const bool collectives = is_collective(*node.op) && node.op != &ops::mesh_index;
+      const bool passes_on = collectives || node.op->as<View>() != nullptr;
       if (!passes_on && !node.op->as<Argument>()) ready_[at(id.index)] = id.index + 1;
       for (const ValueId operand : node.operands) {
         const int from = source_[at(operand.index)];
         if (passes_on) ready_[at(id.index)] = std::max(ready_[at(id.index)], ready_[at(operand.index)]);
-        if (passes_on && !exchanges) source_[at(id.index)] = from;
+        if (passes_on && !collectives) source_[at(id.index)] = from;
         if (!passes_on && from >= 0) limit(bucket_of[at(from)], id.index);
       }
-      if (!exchanges) continue;
-      const Exchange exchange = described(graph_, node);
-      std::optional<std::int64_t> bytes = exchange.bytes().value();
+      if (!collectives) continue;
+      const Collective collective = described(graph_, node);
+      std::optional<std::int64_t> bytes = collective.bytes().value();
       bucket_of[at(id.index)] = static_cast<int>(buckets_.size());
       source_[at(id.index)] = id.index;
       buckets_.push_back({.start = ready_[at(id.index)],
                           .done = graph_.size(),
-                          .exchanges = {id.index},
-                          .axis = exchange.axis.name,
+                          .collectives = {id.index},
+                          .axis = collective.axis.name,
                           .op = node.op,
                           .bytes = bytes,
-                          .message_seconds = message_seconds(exchange, rates_),
-                          .byte_seconds = byte_seconds(exchange, rates_, dims_)});
+                          .message_seconds = message_seconds(collective, rates_),
+                          .byte_seconds = byte_seconds(collective, rates_, dims_)});
     }
     keep_rings_short();
     keep_apart(&limit_prefetch,
@@ -106,9 +106,9 @@ class Playback {
   }
   /// Bounds the times of collectives as executables do.
   template <class Which>
-  void keep_apart(void (*bound)(std::vector<ExchangeTimes>&), Which which) {
+  void keep_apart(void (*bound)(std::vector<CollectiveTimes>&), Which which) {
     std::vector<Bucket*> chosen;
-    std::vector<ExchangeTimes> times;
+    std::vector<CollectiveTimes> times;
     for (Bucket& bucket : buckets_) {
       if (!which(bucket) || !bucket.bytes) continue;
       chosen.push_back(&bucket);
@@ -128,9 +128,9 @@ class Playback {
 
   /// Whether a collective of `later` reads a result of `bucket`.
   bool needs(const Bucket& later, const Bucket& bucket) const {
-    return std::ranges::any_of(later.exchanges, [&](int e) {
+    return std::ranges::any_of(later.collectives, [&](int e) {
       return std::ranges::any_of(graph_.nodes[at(e)].operands, [&](ValueId operand) {
-        return std::ranges::count(bucket.exchanges, source_[at(operand.index)]) > 0;
+        return std::ranges::count(bucket.collectives, source_[at(operand.index)]) > 0;
       });
     });
   }
@@ -151,7 +151,7 @@ class Playback {
       const auto needs_bucket = [&](const Bucket& other) { return needs(other, *bucket); };
       if (bucket != ordered.rend() && goes_with(*bucket, next) && !needs_bucket(next) &&
           std::none_of(ordered.rbegin(), bucket, needs_bucket)) {
-        next.exchanges.insert(next.exchanges.begin(), bucket->exchanges.begin(), bucket->exchanges.end());
+        next.collectives.insert(next.collectives.begin(), bucket->collectives.begin(), bucket->collectives.end());
         next.done = std::min(next.done, bucket->done);
         next.bytes = *next.bytes + *bucket->bytes;
         next.byte_seconds += bucket->byte_seconds;
@@ -172,7 +172,7 @@ class Playback {
         const Bucket& bucket = buckets_[started];
         const double seconds = bucket.message_seconds + bucket.byte_seconds;
         network_free = over[started] = std::max(network_free, now) + seconds;
-        time.exchanges += seconds;
+        time.collectives += seconds;
       }
       double until = now;
       for (std::size_t b = 0; b < started; ++b)
@@ -200,8 +200,8 @@ class Playback {
 
 }  // namespace
 
-double exchange_seconds(const Exchange& exchange, const StepRates& rates, const DimBindings& dims) {
-  return message_seconds(exchange, rates) + byte_seconds(exchange, rates, dims);
+double collective_seconds(const Collective& collective, const StepRates& rates, const DimBindings& dims) {
+  return message_seconds(collective, rates) + byte_seconds(collective, rates, dims);
 }
 
 StepTime step_time(const Graph& graph, const StepRates& rates, const DimBindings& dims) {

@@ -8,7 +8,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/softmax_floors.h"
 #include "ir/support/error.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "ir/tensor/node_map.h"
 #include "passes/fusion/attention/attention_delta.h"
 #include "passes/shard/ring/ring_blocks.h"

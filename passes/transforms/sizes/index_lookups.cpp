@@ -7,9 +7,9 @@
 #include "ir/ops/lookups.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
-#include "ir/tensor/ancestors.h"
+#include "ir/tensor/analysis/ancestors.h"
+#include "ir/tensor/analysis/walk.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "ir/tensor/walk.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
 

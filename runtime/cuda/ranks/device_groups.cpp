@@ -90,7 +90,7 @@ Nccl::Comm DeviceGroups::joined(Communicator& group, const std::string& id) cons
 
 bool DeviceGroups::is_ready(Nccl::Comm comm) {
   const std::lock_guard lock(mutex_);
-  if (is_aborted_) throw UserError("exchanges of this rank's GPU were ended", "rank_failed", "");
+  if (is_aborted_) throw UserError("collectives of this rank's GPU were ended", "rank_failed", "");
   return nccl_->is_ready(comm);
 }
 
@@ -98,7 +98,7 @@ void DeviceGroups::put(const std::string& axis, const Calls& calls) {
   Nccl::Comm comm = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (is_aborted_) throw UserError("exchanges of this rank's GPU were ended", "rank_failed", "");
+    if (is_aborted_) throw UserError("collectives of this rank's GPU were ended", "rank_failed", "");
     comm = comms_.at(axis);
     nccl_->begin_group();
     calls(*nccl_, comm);

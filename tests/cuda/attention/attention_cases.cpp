@@ -4,7 +4,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/ops/ops.h"
-#include "tests/attention/variant.h"
+#include "tests/attention/variants/variant.h"
 
 namespace lathe::test {
 

@@ -9,7 +9,7 @@
 #include "ir/kernel/intrinsics/gpu/mma.h"
 #include "ir/kernel/printer.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "tests/attention/variant.h"
+#include "tests/attention/variants/variant.h"
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"

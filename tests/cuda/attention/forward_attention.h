@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/tensor/graph.h"
-#include "tests/attention/variant.h"
+#include "tests/attention/variants/variant.h"
 
 namespace lathe::test {
 

@@ -7,7 +7,7 @@
 
 #include "ir/tensor/interpret/interpreter.h"
 #include "runtime/cuda/kernel_cache.h"
-#include "tests/attention/variant.h"
+#include "tests/attention/variants/variant.h"
 #include "tests/support/programs/program_interpreter.h"
 
 /// Shared code for tests of attention by the warpgroups of sm_90a.

@@ -278,7 +278,7 @@ TEST_CASE("kernels that are not GPU kernels are rejected with the label of the r
              Contains("[scratch_offset]"));
 }
 
-TEST_CASE("a machine region without a back-end hook is rejected by name") {
+TEST_CASE("an intrinsic region without a back-end hook is rejected by name") {
   const Kernel kernel = one_block("first", 32, [](Builder& b, Value) {
     b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }});
   });

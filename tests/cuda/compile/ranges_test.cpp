@@ -203,14 +203,14 @@ TEST_CASE("the value of a salt does not affect the index width") {
   CHECK_THAT(cuda::emit(kernel, gpu_info("sm_80")), Catch::Contains("i64(i0) ^ salt"));
 }
 
-TEST_CASE("the index of a machine region has the range of its record") {
+TEST_CASE("the index of an intrinsic region has the range of its record") {
   Builder b("k");
   const auto thread = [&](Value) { b.region(test::first_threads_record, {3}, {[&](Value) { b.barrier(); }}); };
   b.for_loop(0, 32, 1, thread, LoopKind::thread_x);
   const Kernel kernel = b.finish();
   const cuda::Ranges found = cuda::ranges(kernel, gpu_info("sm_80"), {});
   kernel::for_each_statement(kernel.body, [&](const Statement& s) {
-    const MachineRegion* region = region_of(s, test::first_threads_record);
+    const IntrinsicRegion* region = region_of(s, test::first_threads_record);
     if (!region) return;
     CHECK(found.values[static_cast<std::size_t>(region->index)] == Range{0, 2});
     CHECK(found.counters[static_cast<std::size_t>(region->index)] == Range{0, 2});

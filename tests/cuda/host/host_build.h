@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/kernel/kernel.h"
-#include "tests/runtime/files_scratch.h"
+#include "tests/runtime/files/files_scratch.h"
 
 namespace lathe::test {
 

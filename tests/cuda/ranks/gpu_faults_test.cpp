@@ -76,7 +76,7 @@ TEST_CASE("GPU ranks: a failed message ends all ranks with the NCCL error") {
     gpus.control().fault = {.rank = 1, .after = after, .code = 6};
     const auto found = run_lookup(gpus, 2, 60, 3);
     check_says(found[1], "nccl_failed",
-               {"remote process exited or there was a network error", "\n  in the exchange of %",
+               {"remote process exited or there was a network error", "\n  in the collective of %",
                 " all_reduce over m, lookup:3"});
     check_says(found[0], "rank_failed", {"rank 1 of 2 failed", "remote process exited"});
     CHECK(gpus.faults() == "");

@@ -68,9 +68,9 @@ TEST_CASE("GPU ranks: collectives are enqueued on their stream before the backwa
   const auto last = static_cast<int>(seen.program.launches.size());
   std::vector<int> starts;
   int beside = 0;
-  for (const Exchange& exchange : seen.program.exchanges) {
-    starts.push_back(exchange.start);
-    beside += exchange.done > exchange.start ? 1 : 0;
+  for (const Collective& collective : seen.program.collectives) {
+    starts.push_back(collective.start);
+    beside += collective.done > collective.start ? 1 : 0;
   }
   REQUIRE(starts.size() > 4);
   CHECK(beside > 4);
@@ -85,10 +85,10 @@ TEST_CASE("GPU ranks: only launches that need a collective wait for it") {
   const Seen seen = one_step(Order::late, 3000);
   // If it runs as late as possible, each collective runs right before the launch that needs it.
   std::vector<int> last_moments;
-  for (std::size_t e = 0; e < seen.program.exchanges.size(); ++e) {
-    int done = seen.program.exchanges[e].done;
-    for (std::size_t later = e; later < seen.program.exchanges.size(); ++later)
-      done = std::min(done, seen.program.exchanges[later].done);  // they run in order
+  for (std::size_t e = 0; e < seen.program.collectives.size(); ++e) {
+    int done = seen.program.collectives[e].done;
+    for (std::size_t later = e; later < seen.program.collectives.size(); ++later)
+      done = std::min(done, seen.program.collectives[later].done);  // they run in order
     last_moments.push_back(done);
   }
   CHECK(launches_before(seen.run) == last_moments);

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tests/fuzz/oracles.h"
+#include "tests/fuzz/oracles/oracles.h"
 
 /// The results for a text must depend only on that text. Random f64 models of every family of models/pretrained:
 /// one pass over each text on its own, compared with batches with padding on either side, packed rows, losses of

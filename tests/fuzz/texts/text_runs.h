@@ -7,7 +7,7 @@
 
 #include "frontend/graph.h"
 #include "runtime/compile.h"
-#include "tests/fuzz/oracles.h"
+#include "tests/fuzz/oracles/oracles.h"
 #include "tests/fuzz/texts/random_model.h"
 
 /// Graphs over weights, padded batches and comparisons, shared by the checks of all kinds of models.

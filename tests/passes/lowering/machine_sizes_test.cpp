@@ -22,7 +22,7 @@ std::string kernels_of(const std::string& text, const Machine& machine) {
   Compilation now = begin_compilation(ir::test::parse(text), machine);
   run_through(now, Stage::Part::target);
   now.request.lower.attention = AttentionFusion::required;
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   std::string found;
   for (const kernel::Kernel& kernel : now.program.kernels) found += kernel::canonical_text(kernel);
   return found;

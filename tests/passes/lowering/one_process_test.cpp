@@ -16,9 +16,9 @@ TEST_CASE("a target without collectives rejects the graph of one of several proc
 })",
                                           "part");
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline()).graph;
-  CHECK(lower_graph(passed, cpu_machine(unnamed_cpu())).program.exchanges.size() == 1);
+  CHECK(lower_graph(passed, cpu_machine(unnamed_cpu())).program.collectives.size() == 1);
   Machine machine = gpu_machine(gpu_info("sm_80"));
-  CHECK(lower_graph(passed, machine).program.exchanges.size() == 1);
+  CHECK(lower_graph(passed, machine).program.collectives.size() == 1);
   machine.fold = nullptr;
   try {
     (void)lower_graph(passed, machine);

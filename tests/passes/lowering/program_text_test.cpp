@@ -6,7 +6,7 @@
 #include "passes/lowering/verify/verify_program.h"
 #include "passes/machines/cpu_machine.h"
 #include "passes/memory/memory_plan.h"
-#include "passes/program/exchange_order.h"
+#include "passes/program/collective_order.h"
 #include "passes/program/signature.h"
 #include "passes/program/text/parse_program.h"
 #include "passes/program/text/print_program.h"
@@ -19,7 +19,7 @@ namespace {
 
 /// Two launches over one temporary, and a constant.
 constexpr std::string_view two_launches = R"(program @two, 2 regions
-// no exchanges: nothing comes from other processes
+// no collectives: nothing comes from other processes
 
 region 0 rows
   %2 exp "e"  loc("a.cpp":3)
@@ -98,7 +98,7 @@ kernel @neg(x: read f32, y: write f32; n) {
 
 /// A sum over processes whose value the last of three launches reads.
 constexpr std::string_view summed = R"(program @summed, 4 regions
-exchange 0: all_reduce along data=2, before launch 1
+collective 0: all_reduce along data=2, before launch 1
   %2 all_reduce : f32[64] from t to s, received r, folded p  loc("a.cpp":3)
     fold in region 1: kernel 1 @fold(r, p) for 2, 64
       as "fold of processes"
@@ -199,19 +199,19 @@ TEST_CASE("program text: the memory plan of a written program", "[lowering]") {
         "           128            128        1..2  b\n");
 }
 
-TEST_CASE("program text: an exchange overlaps with the launches of a written program", "[lowering]") {
+TEST_CASE("program text: a collective overlaps with the launches of a written program", "[lowering]") {
   Program program = parse_program(summed);
-  CHECK(program.exchanges[0].start == 1);
-  CHECK(program.exchanges[0].done == 1);
-  REQUIRE(program.exchanges[0].parts[0].fold);
-  CHECK(program.exchanges[0].parts[0].fold->buffers == std::vector{5, 6});
-  order_exchanges(program, 0);
+  CHECK(program.collectives[0].start == 1);
+  CHECK(program.collectives[0].done == 1);
+  REQUIRE(program.collectives[0].parts[0].fold);
+  CHECK(program.collectives[0].parts[0].fold->buffers == std::vector{5, 6});
+  order_collectives(program, 0);
   const std::string text = print_program(program);
-  CHECK_THAT(text, Contains("exchange 0: all_reduce along data=2, during launches 1..1\n"
+  CHECK_THAT(text, Contains("collective 0: all_reduce along data=2, during launches 1..1\n"
                             "  %2 all_reduce : f32[64] from t to s, received r, folded p  loc(\"a.cpp\":3)\n"
                             "    fold in region 1: kernel 1 @fold(r, p) for 2, 64\n"
                             "      as \"fold of processes\", work 1\n"));
-  CHECK(parse_program(replaced(summed, "before launch 1", "after the launches")).exchanges[0].done == 3);
+  CHECK(parse_program(replaced(summed, "before launch 1", "after the launches")).collectives[0].done == 3);
   CHECK(print_program(parse_program(text)) == text);
 }
 
@@ -257,8 +257,8 @@ TEST_CASE("program text: errors name the position and the expectation", "[loweri
   rejected("check n <=", "chek n <=", "p:18:1: there is no statement chek");
   check_rejected(replaced(summed, "before launch 1", "during launches 2..1"),
                  "p:2:57: expected the number of the last launch");
-  check_rejected(replaced(summed, "exchange 0: all_reduce", "exchange 0: all_sum"),
+  check_rejected(replaced(summed, "collective 0: all_reduce", "collective 0: all_sum"),
                  "p:2:13: expected all_reduce, reduce_scatter");
-  check_rejected("program @p, 0 regions\nexchange 0: all_reduce along data=2, before launch 0\n",
-                 "p:3:1: expected a value of the exchange");
+  check_rejected("program @p, 0 regions\ncollective 0: all_reduce along data=2, before launch 0\n",
+                 "p:3:1: expected a value of the collective");
 }

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/tensor/analysis/users.h"
 #include "ir/tensor/op/op.h"
-#include "ir/tensor/users.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;

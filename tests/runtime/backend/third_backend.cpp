@@ -61,7 +61,7 @@ TEST_CASE("backend: a third backend compiles, trains and reports errors without 
 TEST_CASE("backend: its code stages are stages like any other", "[backend]") {
   const ir::Graph graph = ir::parse_graph("graph @g(input %x: f32[n, 8]) {\n%1 = exp %x\noutput \"y\" %1\n}");
   Compilation now = begin_compilation(graph, machine_of(interpreter()));
-  run_until(now, "exchanges");
+  run_until(now, "collectives");
   CHECK(stages_of(now.machine).back().label == "loops");
   CHECK_THAT(print_stage(now, "loops"), Catch::Contains("// kernel 0") && Catch::Contains("exp"));
 }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ir/support/scalar_op.h"
+#include "ir/support/numbers/scalar_op.h"
 
 namespace lathe::test {
 

@@ -17,23 +17,23 @@ struct AsyncCopy {
 
   static AsyncCopy of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static AsyncCopy parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static AsyncCopy parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord async_copy_record;
+extern const IntrinsicRecord async_copy_record;
 
 /// Commits the copies that the thread has started since its last commit as a group.
 struct CommitCopies {
   static CommitCopies of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static CommitCopies parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static CommitCopies parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord commit_copies_record;
+extern const IntrinsicRecord commit_copies_record;
 
 /// Waits until at most the latest `pending` groups of the thread are in flight. Other threads see the copied data
 /// after a barrier.
@@ -42,12 +42,12 @@ struct WaitCopies {
 
   static WaitCopies of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static WaitCopies parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static WaitCopies parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord wait_copies_record;
+extern const IntrinsicRecord wait_copies_record;
 
 /// Starts a copy of 16 bytes to shared memory, zero-filled beyond `count` elements.
 void async_copy(Builder& builder, Buffer to, Builder::Bound to_index, Buffer from, Builder::Bound from_index,

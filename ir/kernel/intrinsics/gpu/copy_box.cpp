@@ -7,12 +7,13 @@
 
 namespace lathe::kernel {
 
-constinit const MachineRecord copy_box_record = machine_record<CopyBox>({.name = "copy_box",
-                                                                         .args = {2, 1 + most_map_dims + 1},
-                                                                         .buffers = {1, 1},
-                                                                         .of_map = true,
-                                                                         .produced_by = ProducedBy::first_producer,
-                                                                         .shared_alignment = swizzle_alignment});
+constinit const IntrinsicRecord copy_box_record =
+    intrinsic_record<CopyBox>({.name = "copy_box",
+                               .args = {2, 1 + most_map_dims + 1},
+                               .buffers = {1, 1},
+                               .of_map = true,
+                               .produced_by = ProducedBy::first_producer,
+                               .shared_alignment = swizzle_alignment});
 
 CopyBox CopyBox::of(const Instruction& in) {
   return {in.machine->buffers[0].id, in.args[0], in.machine->map, {in.args.begin() + 1, in.args.end()}};
@@ -21,11 +22,11 @@ CopyBox CopyBox::of(const Instruction& in) {
 Instruction CopyBox::instruction() const {
   std::vector<ValueId> args = {to_index};
   args.insert(args.end(), at.begin(), at.end());
-  return machine_instruction({.record = &copy_box_record, .buffers = {{to, Access::write}}, .map = map},
-                             std::move(args));
+  return intrinsic_instruction({.record = &copy_box_record, .buffers = {{to, Access::write}}, .map = map},
+                               std::move(args));
 }
 
-void CopyBox::verify(const MachineRules& rules) const {
+void CopyBox::verify(const IntrinsicRules& rules) const {
   const TensorMap& boxes = rules.kernel.maps[static_cast<std::size_t>(map)];
   const BufferInfo& target = rules.buffer(to);
   rules.require(target.space == Space::shared && target.dtype == rules.buffer(boxes.from).dtype, "copy_buffers",
@@ -41,13 +42,13 @@ void CopyBox::verify(const MachineRules& rules) const {
                 "a copy_box in a branch or outside the producer of a stage");
 }
 
-std::string CopyBox::text(const MachineText& text) const {
+std::string CopyBox::text(const IntrinsicText& text) const {
   std::string result = fmt::format("copy_box {}[{}] = m{}[", text.buffer(to), text.value(to_index), map);
   for (std::size_t i = 0; i < at.size(); ++i) result += (i ? ", " : "") + text.value(at[i]);
   return result + "]";
 }
 
-CopyBox CopyBox::parse(MachineReader& in) {
+CopyBox CopyBox::parse(IntrinsicReader& in) {
   CopyBox copy;
   copy.to = in.buffer(), copy.to_index = in.element();
   in.expect("=");
@@ -97,7 +98,7 @@ std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>&
 
 }  // namespace
 
-void CopyBox::interpret(const MachineRun& run, ValueId, Thread& t) const {
+void CopyBox::interpret(const IntrinsicRun& run, ValueId, Thread& t) const {
   if (t.position[0] != consumers_of(run)) return;
   const TensorMap& boxes = run.kernel().maps[static_cast<std::size_t>(map)];
   const Target target = run.target(to, t);
@@ -116,7 +117,7 @@ void copy_box(Builder& builder, Buffer to, Builder::Bound to_index, int map, con
 }
 
 namespace {
-constexpr const MachineRecord* box_records[] = {&copy_box_record};
+constexpr const IntrinsicRecord* box_records[] = {&copy_box_record};
 }  // namespace
 extern const IntrinsicFamily box_intrinsics;
 constinit const IntrinsicFamily box_intrinsics{.operations = box_records};

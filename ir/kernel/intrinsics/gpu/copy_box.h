@@ -17,12 +17,12 @@ struct CopyBox {
 
   static CopyBox of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static CopyBox parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static CopyBox parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord copy_box_record;
+extern const IntrinsicRecord copy_box_record;
 
 /// Starts a TMA copy of the box at `at` to tiles in shared memory, in the producer of a stage.
 void copy_box(Builder& builder, Buffer to, Builder::Bound to_index, int map, const std::vector<Value>& at);

@@ -6,15 +6,15 @@
 
 namespace lathe::kernel {
 
-constinit const MachineRecord from_lane_record = machine_record<FromLane>(
+constinit const IntrinsicRecord from_lane_record = intrinsic_record<FromLane>(
     {.name = "from_lane", .args = {2, 2}, .gives_value = true, .passes_on = true, .together = Together::warp});
 
 FromLane FromLane::of(const Instruction& in) { return {in.type, in.args[0], in.args[1]}; }
 Instruction FromLane::instruction() const {
-  return machine_instruction({.record = &from_lane_record}, {value, lane}, type);
+  return intrinsic_instruction({.record = &from_lane_record}, {value, lane}, type);
 }
 
-void FromLane::verify(const MachineRules& rules) const {
+void FromLane::verify(const IntrinsicRules& rules) const {
   want(rules.kernel, type, {type.scalar, 1}, "a from_lane");
   rules.want(value, type, "the operand of from_lane");
   rules.want(lane, {i64, 1}, "the lane of from_lane");
@@ -22,16 +22,16 @@ void FromLane::verify(const MachineRules& rules) const {
   rules.require(rules.context.branches == 0, "warp_context", "a from_lane in a branch");
 }
 
-std::string FromLane::text(const MachineText& text) const { return plain_text("from_lane", {value, lane}, text); }
+std::string FromLane::text(const IntrinsicText& text) const { return plain_text("from_lane", {value, lane}, text); }
 
-FromLane FromLane::parse(MachineReader& in) {
+FromLane FromLane::parse(IntrinsicReader& in) {
   FromLane read{.value = in.value()};
   in.expect(",");
   read.lane = in.value();
   return read;
 }
 
-void FromLane::interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const {
+void FromLane::interpret(const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) const {
   for (std::size_t i = 0; i < threads.size(); ++i) {
     const std::int64_t from = run.integer(lane, *threads[i]);
     if (from < 0 || from >= warp_threads) run.fail(fmt::format("a from_lane of lane {}", from), "warp_lane");
@@ -46,31 +46,34 @@ Value from_lane(Builder& builder, Value value, Value lane) {
   return builder.machine(FromLane{value.type, value.id, lane.id}.instruction());
 }
 
-constinit const MachineRecord from_consumers_record = machine_record<FromConsumers>({.name = "from_consumers",
-                                                                                     .args = {1, 1},
-                                                                                     .gives_value = true,
-                                                                                     .passes_on = true,
-                                                                                     .together = Together::pipeline});
+constinit const IntrinsicRecord from_consumers_record =
+    intrinsic_record<FromConsumers>({.name = "from_consumers",
+                                     .args = {1, 1},
+                                     .gives_value = true,
+                                     .passes_on = true,
+                                     .together = Together::pipeline});
 
 FromConsumers FromConsumers::of(const Instruction& in) { return {in.type, in.args[0]}; }
 Instruction FromConsumers::instruction() const {
-  return machine_instruction({.record = &from_consumers_record}, {value}, type);
+  return intrinsic_instruction({.record = &from_consumers_record}, {value}, type);
 }
 
-void FromConsumers::verify(const MachineRules& rules) const {
+void FromConsumers::verify(const IntrinsicRules& rules) const {
   want(rules.kernel, type, {boolean, 1}, "a from_consumers");
   rules.want(value, type, "the operand of from_consumers");
-  const MachineContext& context = rules.context;
+  const IntrinsicContext& context = rules.context;
   const bool outside_stage = context.is_in(stage_pipeline_record) && !context.is_in(stage_record);
   rules.require(outside_stage && context.branches == 0, "consumers_context",
                 "a from_consumers in a branch, a stage or outside a pipeline");
 }
 
-std::string FromConsumers::text(const MachineText& text) const { return plain_text("from_consumers", {value}, text); }
+std::string FromConsumers::text(const IntrinsicText& text) const {
+  return plain_text("from_consumers", {value}, text);
+}
 
-FromConsumers FromConsumers::parse(MachineReader& in) { return {.value = in.value()}; }
+FromConsumers FromConsumers::parse(IntrinsicReader& in) { return {.value = in.value()}; }
 
-void FromConsumers::interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const {
+void FromConsumers::interpret(const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) const {
   const auto consumers = static_cast<std::size_t>(consumers_of(run));
   for (std::size_t i = 0; i < threads.size(); ++i) {
     if (i < consumers && run.integer(value, *threads[i]) != run.integer(value, *threads[0]))
@@ -84,7 +87,7 @@ Value from_consumers(Builder& builder, Value value) {
 }
 
 namespace {
-constexpr const MachineRecord* exchange_records[] = {&from_lane_record, &from_consumers_record};
+constexpr const IntrinsicRecord* exchange_records[] = {&from_lane_record, &from_consumers_record};
 }  // namespace
 extern const IntrinsicFamily exchange_intrinsics;
 constinit const IntrinsicFamily exchange_intrinsics{.operations = exchange_records};

@@ -13,13 +13,13 @@ struct FromLane {
 
   static FromLane of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static FromLane parse(MachineReader& in);
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static FromLane parse(IntrinsicReader& in);
   /// Requires threads in warp order: thread.x is the innermost thread loop, or the only one.
-  void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
+  void interpret(const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
-extern const MachineRecord from_lane_record;
+extern const IntrinsicRecord from_lane_record;
 
 /// Passes a condition that is uniform over a pipeline's consumers to its producers.
 struct FromConsumers {
@@ -28,12 +28,12 @@ struct FromConsumers {
 
   static FromConsumers of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static FromConsumers parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static FromConsumers parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
-extern const MachineRecord from_consumers_record;
+extern const IntrinsicRecord from_consumers_record;
 
 /// Returns the scalar of thread `lane` of the warp; all threads of the warp call it.
 Value from_lane(Builder& builder, Value value, Value lane);

@@ -5,15 +5,15 @@
 
 namespace lathe::kernel {
 
-constinit const MachineRecord mma_record = machine_record<Mma>({.name = "mma",
-                                                                .args = {5, 5},
-                                                                .buffers = {2, 2},
-                                                                .attributes = 4,
-                                                                .gives_value = true,
-                                                                .together = Together::warp});
+constinit const IntrinsicRecord mma_record = intrinsic_record<Mma>({.name = "mma",
+                                                                    .args = {5, 5},
+                                                                    .buffers = {2, 2},
+                                                                    .attributes = 4,
+                                                                    .gives_value = true,
+                                                                    .together = Together::warp});
 
 Mma Mma::of(const Instruction& in) {
-  const MachineOp& op = *in.machine;
+  const IntrinsicOp& op = *in.machine;
   const auto operand = [&](std::size_t i) {
     return SharedOperand{op.buffers[i].id, in.args[2 * i], in.args[2 * i + 1], static_cast<int>(op.attributes[2 * i]),
                          op.attributes[2 * i + 1] != 0};
@@ -22,13 +22,13 @@ Mma Mma::of(const Instruction& in) {
 }
 
 Instruction Mma::instruction() const {
-  return machine_instruction({.record = &mma_record,
-                              .buffers = {{left.buffer, Access::read}, {right.buffer, Access::read}},
-                              .attributes = {left.rows, left.transposed, right.rows, right.transposed}},
-                             {left.first, left.stride, right.first, right.stride, sums}, type);
+  return intrinsic_instruction({.record = &mma_record,
+                                .buffers = {{left.buffer, Access::read}, {right.buffer, Access::read}},
+                                .attributes = {left.rows, left.transposed, right.rows, right.transposed}},
+                               {left.first, left.stride, right.first, right.stride, sums}, type);
 }
 
-void Mma::verify(const MachineRules& rules) const {
+void Mma::verify(const IntrinsicRules& rules) const {
   rules.want(sums, type, "the sums of an mma");
   for (const SharedOperand& m : {left, right}) {
     for (const ValueId id : {m.first, m.stride}) rules.want(id, {i64, 1}, "an offset of an mma");
@@ -48,7 +48,7 @@ void Mma::verify(const MachineRules& rules) const {
   rules.require(rules.context.branches == 0, "warp_context", "an mma in a branch");
 }
 
-std::string Mma::text(const MachineText& text) const {
+std::string Mma::text(const IntrinsicText& text) const {
   const auto matrix = [&](const SharedOperand& m) {
     return fmt::format("{} rows of {}[{} by {}]{}", m.rows, text.buffer(m.buffer), text.value(m.first),
                        text.value(m.stride), m.transposed ? "^T" : "");
@@ -56,7 +56,7 @@ std::string Mma::text(const MachineText& text) const {
   return fmt::format("mma {}, {}, {}", matrix(left), matrix(right), text.value(sums));
 }
 
-Mma Mma::parse(MachineReader& in) {
+Mma Mma::parse(IntrinsicReader& in) {
   const auto matrix = [&] {
     SharedOperand m{.rows = in.number()};
     in.words("rows of");
@@ -77,7 +77,7 @@ Mma Mma::parse(MachineReader& in) {
 
 namespace {
 /// Returns 16 elements of each given row of a tile.
-std::vector<Scalar> read_rows(const SharedOperand& tile, const std::vector<int>& rows, const MachineRun& run,
+std::vector<Scalar> read_rows(const SharedOperand& tile, const std::vector<int>& rows, const IntrinsicRun& run,
                               Thread& t) {
   const Target buffer = run.target(tile.buffer, t);
   const std::int64_t first = run.integer(tile.first, t), stride = run.integer(tile.stride, t);
@@ -95,7 +95,7 @@ std::vector<Scalar> read_rows(const SharedOperand& tile, const std::vector<int>&
 }
 }  // namespace
 
-void Mma::interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const {
+void Mma::interpret(const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) const {
   const ValueId offsets[] = {left.first, left.stride, right.first, right.stride};
   run.check_same(offsets, "mma", warp_threads, threads);
   for (Thread* t : threads) {
@@ -115,7 +115,7 @@ Value mma(Builder& builder, const MmaOperand& left, const MmaOperand& right, Val
 }
 
 namespace {
-constexpr const MachineRecord* mma_records[] = {&mma_record};
+constexpr const IntrinsicRecord* mma_records[] = {&mma_record};
 }  // namespace
 extern const IntrinsicFamily mma_intrinsics;
 constinit const IntrinsicFamily mma_intrinsics{.operations = mma_records};

@@ -19,12 +19,12 @@ struct Mma {
 
   static Mma of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static Mma parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static Mma parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
-extern const MachineRecord mma_record;
+extern const IntrinsicRecord mma_record;
 
 /// An operand of mma: the index of element (0, 0), and the row stride.
 struct MmaOperand {

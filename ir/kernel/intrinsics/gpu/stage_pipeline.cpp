@@ -18,17 +18,17 @@ constexpr RegionBodyTraits pipeline_bodies[] = {{"", RunBy::first}},
 
 }  // namespace
 
-constinit const MachineRegionRecord stage_pipeline_record =
-    machine_region_record<StagePipeline>({.name = "pipeline", .bodies = pipeline_bodies, .attributes = 3});
-constinit const MachineRegionRecord stage_record =
-    machine_region_record<Stage>({.name = "stage", .bodies = stage_bodies, .index = "slot"});
+constinit const IntrinsicRegionRecord stage_pipeline_record =
+    intrinsic_region_record<StagePipeline>({.name = "pipeline", .bodies = pipeline_bodies, .attributes = 3});
+constinit const IntrinsicRegionRecord stage_record =
+    intrinsic_region_record<Stage>({.name = "stage", .bodies = stage_bodies, .index = "slot"});
 
-StagePipeline StagePipeline::of(const MachineRegion& region) {
+StagePipeline StagePipeline::of(const IntrinsicRegion& region) {
   const auto attribute = [&](std::size_t i) { return static_cast<int>(region.attributes[i]); };
   return {attribute(0), attribute(1), attribute(2), region.bodies[0]};
 }
 
-Stage Stage::of(const MachineRegion& region) {
+Stage Stage::of(const IntrinsicRegion& region) {
   return {region.index, region.bodies[producing], region.bodies[consuming]};
 }
 
@@ -40,12 +40,12 @@ void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Bod
   b.region(stage_record, {}, {produce, consume});
 }
 
-std::string StagePipeline::text(const MachineText&) const {
+std::string StagePipeline::text(const IntrinsicText&) const {
   return fmt::format("pipeline of {} for {} threads{}", stages, consumers,
                      blocks > 1 ? fmt::format(", {} blocks a multiprocessor", blocks) : "");
 }
 
-MachineRegion StagePipeline::parse(MachineReader& in) {
+IntrinsicRegion StagePipeline::parse(IntrinsicReader& in) {
   in.expect("of");
   const int stages = in.number();
   in.expect("for");
@@ -59,23 +59,25 @@ MachineRegion StagePipeline::parse(MachineReader& in) {
   return {.record = &stage_pipeline_record, .attributes = {stages, consumers, blocks}, .bodies = {}};
 }
 
-std::string Stage::text(const MachineText& text) const { return "stage " + text.value(slot); }
+std::string Stage::text(const IntrinsicText& text) const { return "stage " + text.value(slot); }
 
-MachineRegion Stage::parse(MachineReader& in) { return {.record = &stage_record, .index = in.index(), .bodies = {}}; }
+IntrinsicRegion Stage::parse(IntrinsicReader& in) {
+  return {.record = &stage_record, .index = in.index(), .bodies = {}};
+}
 
 bool leads_to_stage(const Statement& statement) { return holds_region(statement, &stage_record); }
 
 bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline) {
   bool found = false;
   for_each_statement(pipeline.body, [&](const Statement& s) {
-    const MachineRecord* record = record_of(kernel, s);
+    const IntrinsicRecord* record = record_of(kernel, s);
     found = found || (record && record->produced_by == ProducedBy::each_producer);
   });
   return found;
 }
 
 bool is_broadcast_to_producers(const Instruction& in) {
-  const MachineRecord* record = record_of(in);
+  const IntrinsicRecord* record = record_of(in);
   return record && record->together == Together::pipeline;
 }
 
@@ -133,7 +135,7 @@ class Wants {
       if (const auto* loop = std::get_if<Loop>(&s.node)) {
         want({loop->lo, loop->hi, loop->step});
         path(loop->body);
-      } else if (const MachineRegion* stage = region_of(s, stage_record)) {
+      } else if (const IntrinsicRegion* stage = region_of(s, stage_record)) {
         producer(Stage::of(*stage).produce);
       }
     }
@@ -166,16 +168,16 @@ class Wants {
 };
 
 /// Returns the pipelines of a kernel: at most one in a verified kernel.
-std::vector<const MachineRegion*> pipelines_of(const Kernel& kernel) {
-  std::vector<const MachineRegion*> found;
+std::vector<const IntrinsicRegion*> pipelines_of(const Kernel& kernel) {
+  std::vector<const IntrinsicRegion*> found;
   for_each_statement(kernel.body, [&](const Statement& s) {
-    if (const MachineRegion* pipeline = region_of(s, stage_pipeline_record)) found.push_back(pipeline);
+    if (const IntrinsicRegion* pipeline = region_of(s, stage_pipeline_record)) found.push_back(pipeline);
   });
   return found;
 }
 
 /// Checks that only serial loops lead to the stage, and that there is exactly one.
-void verify_path(const MachineRegionRules& rules, const Block& statements) {
+void verify_path(const IntrinsicRegionRules& rules, const Block& statements) {
   bool found = false;
   for (const Statement& s : statements) {
     if (!leads_to_stage(s)) continue;
@@ -192,7 +194,7 @@ void verify_path(const MachineRegionRules& rules, const Block& statements) {
 /// Returns whether a producer may execute the operation: it gives a value or is a copy. Another rule rejects
 /// operations that involve other threads.
 bool fits_producer(const Instruction& in) {
-  const MachineRecord* record = record_of(in);
+  const IntrinsicRecord* record = record_of(in);
   return !record || record->gives_value || record->produced_by != ProducedBy::no_producer;
 }
 
@@ -202,16 +204,16 @@ ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipel
   return Wants(kernel, pipeline).take();
 }
 
-void StagePipeline::verify_place(const MachineRegionRules& rules) const {
-  const MachineContext& context = rules.context;
+void StagePipeline::verify_place(const IntrinsicRegionRules& rules) const {
+  const IntrinsicContext& context = rules.context;
   rules.require(context.warp_loops > 0 && context.thread_loops == 1 && context.branches == 0, "pipeline_context",
                 "a pipeline in a branch or outside the one thread loop, of whole warps along x");
 }
 
-void StagePipeline::verify_bodies(const MachineRegionRules& rules) const {
+void StagePipeline::verify_bodies(const IntrinsicRegionRules& rules) const {
   rules.require(pipelines_of(rules.kernel).size() == 1, "pipeline_context", "two pipelines");
   const Loop& loop = *rules.context.threads;
-  rules.require(std::get_if<MachineRegion>(&loop.body.back().node) == &rules.region, "pipeline_context",
+  rules.require(std::get_if<IntrinsicRegion>(&loop.body.back().node) == &rules.region, "pipeline_context",
                 "a pipeline that is not the last statement of its thread loop");
   const std::int64_t threads = value(rules.kernel, loop.hi).integer;
   rules.require(consumers > 0 && consumers % warpgroup_threads == 0, "pipeline_threads",
@@ -228,11 +230,11 @@ void StagePipeline::verify_bodies(const MachineRegionRules& rules) const {
   rules.require(!needs.set_elsewhere, "pipeline_producer", "a producer wants a variable that consumers set");
 }
 
-void Stage::verify_place(const MachineRegionRules& rules) const {
+void Stage::verify_place(const IntrinsicRegionRules& rules) const {
   rules.require(rules.context.is_in(stage_pipeline_record), "pipeline_stage", "a stage outside a pipeline");
 }
 
-void Stage::verify_bodies(const MachineRegionRules& rules) const {
+void Stage::verify_bodies(const IntrinsicRegionRules& rules) const {
   std::vector<bool> own(rules.kernel.vars.size());
   for_each_statement(produce, [&](const Statement& s) {
     const auto* compute = std::get_if<Compute>(&s.node);
@@ -354,7 +356,7 @@ class RunningPipeline : public RunningRegion {
   std::vector<Element>* latest_ = nullptr;
 };
 
-RunningPipeline* running_pipeline(const MachineRun& run) {
+RunningPipeline* running_pipeline(const IntrinsicRun& run) {
   for (RunningRegion* region : run.regions())
     if (auto* pipeline = dynamic_cast<RunningPipeline*>(region)) return pipeline;
   return nullptr;
@@ -362,19 +364,19 @@ RunningPipeline* running_pipeline(const MachineRun& run) {
 
 }  // namespace
 
-int consumers_of(const MachineRun& run) {
+int consumers_of(const IntrinsicRun& run) {
   const RunningPipeline* pipeline = running_pipeline(run);
   return pipeline ? static_cast<int>(pipeline->consumers) : 0;
 }
 
-void StagePipeline::interpret(MachineRun& run, std::span<Thread* const> threads) const {
+void StagePipeline::interpret(IntrinsicRun& run, std::span<Thread* const> threads) const {
   run.barrier();
   RunningPipeline pipeline(run.kernel(), *this);
   run.run_inside(pipeline, body, threads);
 }
 
 /// Produces the stage, waits for its copies, then consumes it.
-void Stage::interpret(MachineRun& run, std::span<Thread* const> threads) const {
+void Stage::interpret(IntrinsicRun& run, std::span<Thread* const> threads) const {
   RunningPipeline* const pipeline = running_pipeline(run);
   LATHE_ASSERT(pipeline);
   const std::int64_t now = pipeline->produce();
@@ -390,7 +392,7 @@ void Stage::interpret(MachineRun& run, std::span<Thread* const> threads) const {
 }
 
 namespace {
-constexpr const MachineRegionRecord* pipeline_regions[] = {&stage_pipeline_record, &stage_record};
+constexpr const IntrinsicRegionRecord* pipeline_regions[] = {&stage_pipeline_record, &stage_record};
 }  // namespace
 extern const IntrinsicFamily pipeline_intrinsics;
 constinit const IntrinsicFamily pipeline_intrinsics{.regions = pipeline_regions};

@@ -19,22 +19,22 @@ struct StagePipeline {
   int blocks = 1;  ///< blocks resident per multiprocessor; they share its registers
   const Block& body;
 
-  static StagePipeline of(const MachineRegion& region);
+  static StagePipeline of(const IntrinsicRegion& region);
   /// Requires the kernel's only thread loop, of whole warps, and no enclosing branch (pipeline_context).
-  void verify_place(const MachineRegionRules& rules) const;
+  void verify_place(const IntrinsicRegionRules& rules) const;
   /// Checks that:
   /// - the kernel has at most one pipeline, the last statement of its thread loop (pipeline_context);
   /// - the consumers are whole warpgroups (pipeline_threads);
   /// - there are 2 to 8 stages, one block or more per multiprocessor, one Stage in serial loops (pipeline_stage);
   /// - the producers need no value that the consumers load or multiply, and no variable that they set
   ///   (pipeline_producer).
-  void verify_bodies(const MachineRegionRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static MachineRegion parse(MachineReader& in);
+  void verify_bodies(const IntrinsicRegionRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static IntrinsicRegion parse(IntrinsicReader& in);
   int first_threads() const { return consumers; }
-  void interpret(MachineRun& run, std::span<Thread* const> threads) const;
+  void interpret(IntrinsicRun& run, std::span<Thread* const> threads) const;
 };
-extern const MachineRegionRecord stage_pipeline_record;
+extern const IntrinsicRegionRecord stage_pipeline_record;
 
 /// One iteration of a pipeline: `produce`, then `consume` after its copies have arrived. `slot` is the iteration
 /// number modulo the pipeline's stages. A producer waits until the consumers, and the matmuls that they started, have
@@ -46,17 +46,17 @@ struct Stage {
   ValueId slot = none;
   const Block &produce, &consume;
 
-  static Stage of(const MachineRegion& region);
+  static Stage of(const IntrinsicRegion& region);
   /// Requires an enclosing pipeline (pipeline_stage).
-  void verify_place(const MachineRegionRules& rules) const;
+  void verify_place(const IntrinsicRegionRules& rules) const;
   /// Checks that the producer only copies to shared memory (pipeline_producer).
-  void verify_bodies(const MachineRegionRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static MachineRegion parse(MachineReader& in);
+  void verify_bodies(const IntrinsicRegionRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static IntrinsicRegion parse(IntrinsicReader& in);
   Range index_range(const Kernel& kernel) const;
-  void interpret(MachineRun& run, std::span<Thread* const> threads) const;
+  void interpret(IntrinsicRun& run, std::span<Thread* const> threads) const;
 };
-extern const MachineRegionRecord stage_record;
+extern const IntrinsicRegionRecord stage_record;
 
 /// Emits a pipeline whose body has one stage.
 void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body, int blocks = 1);
@@ -80,6 +80,6 @@ struct ProducerNeeds {
 ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline);
 
 /// Returns the number of consumers, the first threads, of the running pipeline; 0 outside a pipeline.
-int consumers_of(const MachineRun& run);
+int consumers_of(const IntrinsicRun& run);
 
 }  // namespace lathe::kernel

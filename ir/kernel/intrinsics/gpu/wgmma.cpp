@@ -15,19 +15,19 @@ AccumulatorPosition wgmma_sum_position(int thread, int index) {
   return position;
 }
 
-constinit const MachineRecord wgmma_record = machine_record<Wgmma>({.name = "wgmma",
-                                                                    .args = {2, 2},
-                                                                    .buffers = {1, 2},
-                                                                    .vars = {1, 1},
-                                                                    .attributes = 5,
-                                                                    .together = Together::warpgroup,
-                                                                    .sums = OfSums::adds_later,
-                                                                    .shared_alignment = swizzle_alignment});
+constinit const IntrinsicRecord wgmma_record = intrinsic_record<Wgmma>({.name = "wgmma",
+                                                                        .args = {2, 2},
+                                                                        .buffers = {1, 2},
+                                                                        .vars = {1, 1},
+                                                                        .attributes = 5,
+                                                                        .together = Together::warpgroup,
+                                                                        .sums = OfSums::adds_later,
+                                                                        .shared_alignment = swizzle_alignment});
 
 /// Values: the first tile of the right operand, then the first tile of the left operand or the left value. Buffers:
 /// the right operand's, then the left tile's.
 Wgmma Wgmma::of(const Instruction& in) {
-  const MachineOp& op = *in.machine;
+  const IntrinsicOp& op = *in.machine;
   Wgmma s{.sums = op.vars[0], .depth = static_cast<int>(op.attributes[0]), .starts = op.attributes[4] != 0};
   s.right = {.buffer = op.buffers[0].id,
              .first = in.args[0],
@@ -42,15 +42,15 @@ Wgmma Wgmma::of(const Instruction& in) {
 }
 
 Instruction Wgmma::instruction() const {
-  MachineOp op{.record = &wgmma_record,
-               .buffers = {{right.buffer, Access::read}},
-               .vars = {sums},
-               .attributes = {depth, right.rows, right.transposed, left.transposed, starts}};
+  IntrinsicOp op{.record = &wgmma_record,
+                 .buffers = {{right.buffer, Access::read}},
+                 .vars = {sums},
+                 .attributes = {depth, right.rows, right.transposed, left.transposed, starts}};
   if (left_value == none) op.buffers.push_back({left.buffer, Access::read});
-  return machine_instruction(std::move(op), {right.first, left_value == none ? left.first : left_value});
+  return intrinsic_instruction(std::move(op), {right.first, left_value == none ? left.first : left_value});
 }
 
-void Wgmma::verify(const MachineRules& rules) const {
+void Wgmma::verify(const IntrinsicRules& rules) const {
   const DType dtype = rules.buffer(right.buffer).dtype;
   for (const SharedOperand& m : {left, right}) {
     if (m.buffer == none) continue;
@@ -79,7 +79,7 @@ void Wgmma::verify(const MachineRules& rules) const {
                 "warpgroup_context", "a wgmma in a branch or outside the use of a stage");
 }
 
-std::string Wgmma::text(const MachineText& text) const {
+std::string Wgmma::text(const IntrinsicText& text) const {
   const auto tiles = [&](const SharedOperand& m) {
     return fmt::format("{}[{}]{}", text.buffer(m.buffer), text.value(m.first), m.transposed ? "^T" : "");
   };
@@ -90,7 +90,7 @@ std::string Wgmma::text(const MachineText& text) const {
   return result;
 }
 
-Wgmma Wgmma::parse(MachineReader& in) {
+Wgmma Wgmma::parse(IntrinsicReader& in) {
   const auto tiles = [&](int rows) {
     SharedOperand m{.buffer = in.buffer(), .first = in.element(), .rows = rows};
     if ((m.transposed = in.accept("^"))) in.expect("T");
@@ -112,7 +112,7 @@ namespace {
 
 /// Returns `depth` elements of each given row. Throws if the first tile is not at a multiple of 1024 bytes.
 std::vector<Scalar> read_swizzled(const SharedOperand& operand, int depth, const std::vector<int>& rows,
-                                  const MachineRun& run, Thread& t) {
+                                  const IntrinsicRun& run, Thread& t) {
   const Target buffer = run.target(operand.buffer, t);
   const std::int64_t first = run.integer(operand.first, t);
   if (first % (swizzle_alignment / 2) != 0)
@@ -132,7 +132,7 @@ std::vector<Scalar> read_swizzled(const SharedOperand& operand, int depth, const
 
 /// Returns rows of a left operand that the threads of a warpgroup hold.
 std::vector<Scalar> rows_of_threads(const std::vector<int>& rows, std::size_t depth, ValueId value,
-                                    const MachineRun& run, std::span<Thread* const> group) {
+                                    const IntrinsicRun& run, std::span<Thread* const> group) {
   std::vector<Scalar> elements(rows.size() * depth);
   for (int t = 0; t < warpgroup_threads; ++t)
     for (int i = 0; i < static_cast<int>(depth / 2); ++i) {
@@ -147,7 +147,7 @@ std::vector<Scalar> rows_of_threads(const std::vector<int>& rows, std::size_t de
 
 }  // namespace
 
-void Wgmma::interpret(const MachineRun& run, ValueId, std::span<Thread* const> threads) const {
+void Wgmma::interpret(const IntrinsicRun& run, ValueId, std::span<Thread* const> threads) const {
   if (threads.size() % warpgroup_threads != 0) run.fail("a wgmma outside a pipeline", "warpgroup_context");
   std::vector<ValueId> offsets = {right.first};
   if (left_value == none) offsets.push_back(left.first);
@@ -191,34 +191,34 @@ void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right) {
                       .instruction());
 }
 
-constinit const MachineRecord wait_sums_record = machine_record<WaitSums>(
+constinit const IntrinsicRecord wait_sums_record = intrinsic_record<WaitSums>(
     {.name = "wait_sums", .vars = {1, 64}, .together = Together::warpgroup, .sums = OfSums::waits});
 
 WaitSums WaitSums::of(const Instruction& in) { return {in.machine->vars}; }
 Instruction WaitSums::instruction() const {
-  return machine_instruction({.record = &wait_sums_record, .vars = sums}, {});
+  return intrinsic_instruction({.record = &wait_sums_record, .vars = sums}, {});
 }
 
-void WaitSums::verify(const MachineRules& rules) const {
+void WaitSums::verify(const IntrinsicRules& rules) const {
   rules.require(rules.context.branches == 0 && rules.context.is_in(stage_pipeline_record) &&
                     !rules.context.is_in(stage_record, Stage::producing),
                 "warpgroup_context", "a wait_sums in a branch, a producer or outside a pipeline");
 }
 
-std::string WaitSums::text(const MachineText& text) const {
+std::string WaitSums::text(const IntrinsicText& text) const {
   std::string result = "wait_sums";
   for (std::size_t i = 0; i < sums.size(); ++i) result += (i ? ", " : " ") + text.var(sums[i]);
   return result;
 }
 
-WaitSums WaitSums::parse(MachineReader& in) {
+WaitSums WaitSums::parse(IntrinsicReader& in) {
   WaitSums wait;
   in.list([&] { wait.sums.push_back(in.var()); });
   return wait;
 }
 
 /// Does nothing: the interpreter completes products when they start.
-void WaitSums::interpret(const MachineRun&, ValueId, Thread&) const {}
+void WaitSums::interpret(const IntrinsicRun&, ValueId, Thread&) const {}
 
 void wait_sums(Builder& builder, std::span<const Var> sums) {
   WaitSums wait;
@@ -227,7 +227,7 @@ void wait_sums(Builder& builder, std::span<const Var> sums) {
 }
 
 namespace {
-constexpr const MachineRecord* warpgroup_records[] = {&wgmma_record, &wait_sums_record};
+constexpr const IntrinsicRecord* warpgroup_records[] = {&wgmma_record, &wait_sums_record};
 }  // namespace
 extern const IntrinsicFamily warpgroup_intrinsics;
 constinit const IntrinsicFamily warpgroup_intrinsics{.operations = warpgroup_records};

@@ -34,12 +34,12 @@ struct Wgmma {
 
   static Wgmma of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static Wgmma parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, std::span<Thread* const> threads) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static Wgmma parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, std::span<Thread* const> threads) const;
 };
-extern const MachineRecord wgmma_record;
+extern const IntrinsicRecord wgmma_record;
 
 /// Waits until all matmuls into these variables are finished.
 struct WaitSums {
@@ -47,12 +47,12 @@ struct WaitSums {
 
   static WaitSums of(const Instruction& in);
   Instruction instruction() const;
-  void verify(const MachineRules& rules) const;
-  std::string text(const MachineText& text) const;
-  static WaitSums parse(MachineReader& in);
-  void interpret(const MachineRun& run, ValueId id, Thread& t) const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static WaitSums parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
 };
-extern const MachineRecord wait_sums_record;
+extern const IntrinsicRecord wait_sums_record;
 
 /// An operand of wgmma; `first` is the offset of its first tile, a multiple of 1024 bytes.
 struct SwizzledTiles {

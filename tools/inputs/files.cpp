@@ -1,0 +1,34 @@
+#include "tools/inputs/files.h"
+
+#include <unistd.h>
+
+#include "ir/tensor/text/parser.h"
+#include "runtime/files/file_io.h"
+#include "runtime/files/write/atomic_file.h"
+#include "tools/pretrained/graph_part.h"
+#include "tools/streams.h"
+
+namespace lathe::tools {
+
+std::string read_text(const std::string& path) {
+  constexpr std::uint64_t limit = std::uint64_t{1} << 28;
+  if (path != "-") return read_file(path, limit);
+  return read_stream(STDIN_FILENO, limit, "standard input");
+}
+
+void write_text(const std::string& path, std::string_view text) {
+  if (path == "-") {
+    print_text(text);
+    return;
+  }
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+ir::Graph load_graph(const std::string& path) {
+  if (is_model_folder(path)) return pretrained_graph(path, GraphPart::logits);
+  return ir::parse_graph(read_text(path), path == "-" ? "<stdin>" : std::string_view(path));
+}
+
+}  // namespace lathe::tools
