@@ -34,7 +34,7 @@ std::vector<int> References::numbers_of_uses() const {
 void References::resolve(Program& program) const {
   const std::vector<int> buffers = numbers_of_uses();
   const auto resolve = [&](int& buffer) {
-    if (buffer >= 0) buffer = buffers[static_cast<std::size_t>(buffer)];
+    if (buffer >= 0) buffer = buffers[buffer];
   };
   const auto resolve_all = [&](Launch& launch) {
     for (int& buffer : launch.buffers) resolve(buffer);
@@ -56,7 +56,7 @@ void References::check(const Program& program, const KernelUse& use) const {
   if (use.kernel >= static_cast<int>(program.kernels.size()))
     in_.fail(use.at, fmt::format("there is no kernel {}", use.kernel),
              fmt::format("the program has {} kernels", program.kernels.size()));
-  const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(use.kernel)];
+  const kernel::Kernel& kernel = program.kernels[use.kernel];
   if (kernel.name != use.name.value)
     in_.fail(use.name, fmt::format("kernel {} is called @{}", use.kernel, kernel.name));
   const auto buffers = static_cast<std::size_t>(kernel.parameter_count());
