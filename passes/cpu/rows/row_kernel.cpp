@@ -3,7 +3,9 @@
 
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/reduction/partial_columns.h"
+#include "passes/cpu/rows/row_folds.h"
 #include "passes/cpu/rows/row_pick.h"
+#include "passes/cpu/rows/row_prefetch.h"
 #include "passes/lowering/block_sums.h"
 #include "passes/lowering/elementwise/row_space.h"
 #include "passes/lowering/elementwise/saved_values.h"
@@ -13,7 +15,6 @@ namespace lathe::cpu {
 using kernel::Value;
 using Kind = ElementwiseInstruction::Kind;
 using Scope = ElementwiseEmitter::Scope;
-using IndexGroups = std::vector<IndexGroup>;
 
 namespace {
 
@@ -39,7 +40,8 @@ class RowKernel {
     loops_.emplace(lowering, program_, space_.inner_bits);
     saved_.emplace(lowering, program_, emitter_, *loops_);
     make_spill_rows();
-    choose_prefetch();
+    prefetch_.emplace(context_, lowering, program_, emitter_, space_, *loops_,
+                      [this](const RowLoop& l) { return !results_of(l).empty(); });
     reduces_ = std::any_of(program_.code.begin(), program_.code.end(),
                            [](const ElementwiseInstruction& i) { return i.kind == Kind::reduce; });
   }
@@ -72,32 +74,12 @@ class RowKernel {
     b_.parallel_for(0, n, flat_chunk(), [&](Value lo) {
       const Value hi = kernel::min(lo + flat_chunk(), n);
       vector_loop(b_, lo, hi, space_.lanes, [&](Value at, Value mask) {
-        prefetch_further({}, at, lowering_.tuned.loops.ahead_flat);
+        prefetch_->further({}, at, lowering_.tuned.loops.ahead_flat);
         Scope scope(emitter_, {{space_.inner, at, space_.lanes}}, mask, &top);
         for (const ElementwiseStore& store : program_.stores) emitter_.emit(store.value, scope);
         for (const ElementwiseStore& store : program_.stores) put(store, scope);
       });
     });
-  }
-
-  /// If the last-level cache is slow, prefetches the loop's reads `bytes` ahead, unless all of them may fit into L2.
-  /// The hardware prefetcher follows a stream only up to the end of a page, and has few outstanding reads in a loop
-  /// that computes much.
-  void prefetch_further(const IndexGroups& row, Value at, std::int64_t bytes) {
-    const auto elements = (program_.points(space_.outer) * program_.points(space_.inner)).value();
-    const CpuInfo& cpu = lowering_.cpu;
-    const std::int64_t many = 4 * cpu.l2.share() / size_in_bytes(f32);
-    if (!cpu.slow_last_level || elements.value_or(many) < many) return;
-    const auto varies = [&](int i, std::uint64_t dims) { return (program_.depends[i] & dims) != 0; };
-    for (int i = 0; i < program_.size(); ++i) {
-      const ElementwiseInstruction& in = program_[i];
-      const bool load = in.kind == Kind::load && in.args.empty();
-      if (!load || !varies(i, space_.inner_bits) || (!row.empty() && !varies(i, ~space_.inner_bits))) continue;
-      IndexGroups groups = row;
-      groups.push_back({space_.inner, at + bytes / static_cast<std::int64_t>(size_in_bytes(in.dtype)), space_.lanes});
-      Scope further(emitter_, groups);
-      emitter_.prefetch(i, further);
-    }
   }
 
   /// All values of a point are computed before the first is stored, because a store may overwrite the input of
@@ -143,38 +125,6 @@ class RowKernel {
     return results;
   }
 
-  /// Chooses the load of a later row to prefetch, and the loop that does it. The first loop over a row waits for
-  /// memory, while the others find the row in a cache. One of the others prefetches, so that memory is always busy.
-  /// With a single loop, the hardware prefetcher is enough, except for gathered rows. Prefetching rows of several
-  /// tensors is slower.
-  void choose_prefetch() {
-    const auto width = program_.points(space_.inner).value();
-    if (!width || space_.outer.empty()) return;
-    for (const RowLoop& l : loops_->loops())
-      if (&l != &loops_->loops().front() && prefetch_loop_ == nullptr && !results_of(l).empty()) prefetch_loop_ = &l;
-    const bool one_loop = prefetch_loop_ == nullptr;
-    if (one_loop) prefetch_loop_ = &loops_->loops().front();
-    std::vector<int> reads;
-    for (int i = 0; i < program_.size(); ++i) {
-      const ElementwiseInstruction& in = program_[i];
-      const bool load = in.kind == Kind::load && in.args.empty() && !one_loop,
-                 looked_up = in.kind == Kind::gather && in.args.size() == 1 && !loops_->varies(in.args[0]);
-      const bool every_row = (program_.depends[i] & ~space_.inner_bits) != 0;
-      if ((load || looked_up) && loops_->varies(i) && every_row) reads.push_back(i);
-    }
-    if (reads.size() != 1) return;
-    const std::int64_t bytes = *width * size_in_bytes(program_[reads[0]].dtype);
-    // It must fit into L2 together with the current row.
-    if (bytes < lowering_.tuned.loops.least_prefetched_row || bytes > lowering_.cpu.l2.share() / 2) return;
-    prefetched_ = reads[0];
-    prefetch_rows_ = std::max<std::int64_t>(1, lowering_.cpu.bytes_in_flight / bytes);
-  }
-
-  /// Returns the row to prefetch in the loop over this one.
-  Value later(Value row) {
-    return kernel::min(row + prefetch_rows_, context_.dim(program_.points(space_.outer)) - 1);
-  }
-
   /// Binds the reductions of a loop that pick one element. The element is read from the row before the loop runs.
   void take_picks(const RowLoop& l, Value row, Scope& row_scope) {
     for (const int i : l.reductions) {
@@ -207,64 +157,53 @@ class RowKernel {
 
   void loop(const RowLoop& l, Value row, Scope& row_scope) {
     take_picks(l, row, row_scope);
-    const std::vector<int> results = results_of(l), folds = folds_of(l);
+    const std::vector<int> results = results_of(l);
     if (results.empty()) return;
     for (const int i : results) saved_->hoist(i, row_scope);
-    const int chains = folds.empty() ? 1 : chains_of();
-    std::vector<std::vector<kernel::Var>> accumulators;  // by reduction, by chain
-    for (const int i : folds) {
-      accumulators.emplace_back();
-      for (int c = 0; c < chains; ++c)
-        accumulators.back().push_back(
-            b_.var({compute_type(program_[i].dtype), space_.lanes}, reduction_identity(b_, program_[i])));
-    }
+    RowFolds folds(b_, emitter_, program_, space_, folds_of(l), lowering_.tuned.loops.chains);
     const Value n = context_.dim(program_.points(space_.inner));
-    std::vector<std::optional<BlockTotal>> totals;  // by reduction; empty if one block is enough
-    for (const int i : folds) totals.push_back(total_of(i, chains));
-    const bool blocks = std::any_of(totals.begin(), totals.end(), [](const auto& total) { return bool(total); });
-    const bool prefetches = prefetched_ && &l == prefetch_loop_;
-    const Value later_row = prefetches ? later(row) : row;
-    Scope later_scope(emitter_, {{space_.outer, later_row, 1}});
-    if (prefetches)
-      for (const int arg : program_[*prefetched_].args) emitter_.emit(arg, later_scope);
-    const auto body = [&](Value at, Value mask, int chain) {
+    folds.add_totals();
+    RowPrefetch::OfRow prefetch(*prefetch_, l, row);
+    run_loop(l, row, n, folds, [&](Value at, Value mask, int chain) {
       Scope scope(emitter_, {{space_.outer, row, 1}, {space_.inner, at, space_.lanes}}, mask, &row_scope);
-      if (prefetches) {
-        Scope further(emitter_, {{space_.outer, later_row, 1}, {space_.inner, at, space_.lanes}}, {}, &later_scope);
-        emitter_.prefetch(*prefetched_, further);
-      }
-      if (!prefetched_ && &l == &loops_->loops().front())
-        prefetch_further({{space_.outer, row, 1}}, at, lowering_.tuned.loops.ahead_in_rows);
+      prefetch.emit(at);
       // All reads of saved values precede the stores, which may overwrite them.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
-      for (std::size_t r = 0; r < accumulators.size(); ++r) accumulate(folds[r], accumulators[r][chain], scope);
-      for (const ElementwiseStore* store : l.stores) emitter_.emit(store->value, scope);
-      for (const int i : l.columns)
-        columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at, mask);
-      for (const auto& [value, spill] : l.spilled) emitter_.emit(value, scope);
-      for (const ElementwiseStore* store : l.stores) put(*store, scope);
-      for (const RowLoop::Spilled& spilled : l.spilled) spill(spilled, at, scope);
-    };
-    const bool in_chains = chains > 1 || blocks;
+      folds.accumulate(chain, scope);
+      compute_point(l, at, scope);
+    });
+    folds.finish(row_scope);
+    for (const ElementwiseStore* store : l.stores) saved_->keep(store->value, store);
+    for (const auto& [value, spill] : l.spilled) saved_->keep(value, spill);
+  }
+
+  /// Emits what a loop computes at `at`, apart from the reductions along the row.
+  void compute_point(const RowLoop& l, Value at, Scope& scope) {
+    for (const ElementwiseStore* store : l.stores) emitter_.emit(store->value, scope);
+    for (const int i : l.columns)
+      columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at,
+                    scope.mask);
+    for (const auto& [value, spill] : l.spilled) emitter_.emit(value, scope);
+    for (const ElementwiseStore* store : l.stores) put(*store, scope);
+    for (const RowLoop::Spilled& spilled : l.spilled) spill(spilled, at, scope);
+  }
+
+  /// Emits body(at, mask, chain) for the `n` elements of a row: for all chains in turn, then for the remainder.
+  void run_loop(const RowLoop& l, Value row, Value n, RowFolds& folds,
+                const std::function<void(Value at, Value mask, int chain)>& body) {
+    const int chains = folds.chains();
+    const bool in_chains = chains > 1 || folds.in_blocks();
     const Value unrolled = in_chains ? n - n % (chains * space_.lanes) : first_cache_line(l, row, n);
     const auto all_chains = [&](Value at) {
       for (int c = 0; c < chains; ++c) body(at + c * space_.lanes, {}, c);
     };
-    const auto end_of_block = [&] {
-      for (std::size_t r = 0; r < totals.size(); ++r)
-        if (totals[r]) move_to_total(folds[r], accumulators[r], *totals[r]);
-    };
-    if (blocks)
-      for_blocks(b_, 0, unrolled, chains * space_.lanes, all_chains, end_of_block);
+    if (folds.in_blocks())
+      for_blocks(b_, 0, unrolled, chains * space_.lanes, all_chains, [&] { folds.end_block(); });
     else if (in_chains)
       b_.for_loop(0, unrolled, chains * space_.lanes, all_chains);
     else if (b_.constant_value(unrolled) != 0)
       vector_loop(b_, b_.index(0), unrolled, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
     vector_loop(b_, unrolled, n, space_.lanes, [&](Value at, Value mask) { body(at, mask, 0); });
-    for (std::size_t r = 0; r < accumulators.size(); ++r)
-      finish_reduction(folds[r], accumulators[r], totals[r], row_scope);
-    for (const ElementwiseStore* store : l.stores) saved_->keep(store->value, store);
-    for (const auto& [value, spill] : l.spilled) saved_->keep(value, spill);
   }
 
   /// Reads back a value that an earlier loop stored or spilled.
@@ -299,62 +238,6 @@ class RowKernel {
       }
   }
 
-  /// Returns the number of accumulators that each reduction of a loop uses in turn: up to the number of vectors in
-  /// the width. It does not depend on the added value, so that a sum has the same bits if values are recomputed
-  /// instead of read.
-  int chains_of() const {
-    const auto size = program_.points(space_.inner).value();
-    int chains = lowering_.tuned.loops.chains;
-    while (size && chains > 1 && *size < chains * space_.lanes) chains /= 2;
-    return chains;
-  }
-
-  void accumulate(int i, kernel::Var accumulator, Scope& scope) {
-    const ElementwiseInstruction& reduce = program_[i];
-    Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
-    if (scope.mask) value = b_.select(scope.mask, value, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
-    // min and max check their first operand for NaN. With the new value there, the check does not lengthen the
-    // dependency chain.
-    b_.set(accumulator, b_.apply(reduce.op, {value, b_.get(accumulator)}));
-  }
-
-  /// Returns the total of the blocks of a long sum, whose accumulators add `chains` vectors per step; nothing for
-  /// others.
-  std::optional<BlockTotal> total_of(int i, int chains) const {
-    const ElementwiseInstruction& reduce = program_[i];
-    const DType compute = compute_type(reduce.dtype);
-    auto steps = program_.points(space_.inner).value();
-    if (steps) *steps /= chains * space_.lanes;
-    if (!adds_in_blocks(reduce.op, compute, steps)) return std::nullopt;
-    return BlockTotal(b_, reduce.op, b_.broadcast(reduction_identity(b_, reduce), space_.lanes));
-  }
-
-  /// Returns a reduction's chains, combined in pairs lane by lane.
-  Value combined(int i, const std::vector<kernel::Var>& chains) {
-    std::vector<Value> values;
-    for (const kernel::Var& chain : chains) values.push_back(b_.get(chain));
-    for (std::size_t n = values.size() / 2; n > 0; n /= 2)
-      for (std::size_t c = 0; c < n; ++c) values[c] = b_.apply(program_[i].op, {values[c], values[c + n]});
-    return values[0];
-  }
-
-  void move_to_total(int i, const std::vector<kernel::Var>& chains, BlockTotal& total) {
-    total.add(combined(i, chains));
-    for (const kernel::Var& chain : chains) b_.set(chain, reduction_identity(b_, program_[i]));
-  }
-
-  void finish_reduction(int i, const std::vector<kernel::Var>& chains, std::optional<BlockTotal>& total,
-                        Scope& scope) {
-    const ElementwiseInstruction& reduce = program_[i];
-    Value value = combined(i, chains);
-    if (total) {
-      total->add(value);
-      value = total->get();
-    }
-    if (space_.lanes > 1) value = b_.reduce(reduce.op, value);
-    scope.bind(i, rounded(b_, value, reduce.dtype));
-  }
-
   const CpuContext& lowering_;
   KernelContext context_;
   ElementwiseProgram program_;
@@ -366,9 +249,7 @@ class RowKernel {
   std::optional<SavedValues> saved_;
   bool reduces_ = false;
   std::map<const ElementwiseStore*, int> spilled_rows_;  ///< by spill: the scratch buffer that replaces it
-  std::optional<int> prefetched_;                        ///< the load or gather of a later row to prefetch
-  const RowLoop* prefetch_loop_ = nullptr;               ///< the loop that prefetches it
-  std::int64_t prefetch_rows_ = 1;
+  std::optional<RowPrefetch> prefetch_;
 };
 
 }  // namespace
