@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <memory>
 #include <optional>
-#include <set>
 
-#include "passes/cpu/attention/attention_scratch.h"
+#include "passes/cpu/attention/attention_products.h"
 #include "passes/cpu/attention/blocks/column_blocks.h"
 #include "passes/cpu/attention/blocks/row_block_loops.h"
 #include "passes/cpu/attention/clear_sums.h"
@@ -35,14 +33,9 @@ class AttentionKernel {
         vectors_(lowering.vectors().count < lowering.tuned.products.fma.wide_tile_registers ? 3 : 4),
         tile_rows_(attention_.tiled ? tile_block : accumulators(lowering.vectors()) / vectors_),
         plan_(lowering.graph, program_, attention_.columns(), attention_.results(), RowBlockPlan::Memory::slots,
-              bf16_results()),
-        block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_, lowering.cpu)) {
-    for (const AttentionParts::Score& part : parts_.scores)
-      scores_.push_back(std::make_unique<AttentionScore>(context_, lowering, part, tile(), attention_.tiled));
-    for (const AttentionParts::OutputProduct& part : parts_.outputs)
-      outputs_.push_back(
-          std::make_unique<AttentionOutput>(context_, lowering, part, tile(), bounds_, attention_.tiled));
-  }
+              bf16_results(attention_)),
+        block_(block_columns(parts_, plan_, column_count(), block_rows(), 2 * tile_rows_, lowering.cpu)),
+        products_(context_, lowering, attention_, tile()) {}
 
   KernelContext::Built run() {
     declare();
@@ -88,37 +81,9 @@ class AttentionKernel {
   const Dim& row_count() const { return domain_[parts_.row_dim]; }
   const Dim& column_count() const { return domain_[parts_.columns_dim]; }
 
-  // ------------------------------------------------------------------------------------------------------- memory
-
-  /// Returns the values that output matmuls read as bf16.
-  std::set<int> bf16_results() const {
-    std::set<int> found;
-    for (const AttentionParts::OutputProduct& output : parts_.outputs)
-      if (output.pairs || (output.is_bf16 && attention_.tiled)) found.insert(output.value);
-    return found;
-  }
-
-  bool splits_bf16() const {
-    const auto is_split = [](const auto& product) { return product->tiled()->split_bf16(); };
-    return std::any_of(scores_.begin(), scores_.end(), is_split) ||
-           std::any_of(outputs_.begin(), outputs_.end(), is_split);
-  }
-
-  Multiplier multiplier() const {
-    if (attention_.tiled) return splits_bf16() ? Multiplier::split_bf16 : Multiplier::tile_mma;
-    const auto pairs = [](const auto& product) { return product.pairs; };
-    return std::any_of(parts_.scores.begin(), parts_.scores.end(), pairs) ||
-                   std::any_of(parts_.outputs.begin(), parts_.outputs.end(), pairs)
-               ? Multiplier::dot_pairs
-               : Multiplier::fma;
-  }
-
   void declare() {
     std::vector<const ElementwiseProgram*> programs = {&program_};
-    for (const auto& score : scores_)
-      programs.insert(programs.end(), {&score->part().rows.code.program, &score->part().columns.code.program});
-    for (const auto& output : outputs_)
-      programs.insert(programs.end(), {&output->part().epilogue, &output->part().other.code.program});
+    for (const ElementwiseProgram* each : products_.programs()) programs.push_back(each);
     declare_buffers(context_, programs, lowering_);
     AttentionScratch scratch(context_, lowering_,
                              {.compute = parts_.compute,
@@ -127,49 +92,30 @@ class AttentionKernel {
                               .tile_rows = tile_rows_,
                               .columns = column_count().unnamed(),
                               .rows = block_ > 0 ? parts_.sequential * row_block_pitch() : Dim(block_rows())});
-    if (attention_.tiled && splits_bf16()) exact_.emplace(b_, scratch.split_sums());
-    scratch.set_exact(exact_ ? &*exact_ : nullptr);
+    products_.allocate_split_sums(scratch);
     std::vector<ScratchMatrix> slots;
     for (int s = 0; s < plan_.slots(); ++s) slots.push_back(scratch.slot(plan_.slot_dtype(s)));
-    for (auto& score : scores_) scratch.give_to(*score);
-    for (auto& output : outputs_) scratch.give_to(*output);
+    products_.allocate(scratch);
     const RowBlockLoops::Shape shape{parts_.outer, parts_.row_dim, parts_.columns_dim, lanes_};
     loops_.emplace(emitter_, plan_, shape, std::move(slots), bounds_.inside);
     rows_ = context_.dim(row_count());
     columns_ = context_.dim(column_count());
     const auto known = row_count().value();
     if (known && *known < block_rows()) return;  // too few rows to be worth prefetching
-    for (auto& score : scores_)
-      for (OperandLoader* loader : {&score->rows(), &score->columns()}) prefetch(*loader);
-    for (auto& output : outputs_) prefetch(output->other());
-  }
-
-  void prefetch(OperandLoader& loader) {
-    if (block_ == 0 || !loader.operand().by_column) prefetched_.add(loader);
+    products_.for_each_operand([&](OperandLoader& loader) {
+      if (block_ == 0 || !loader.operand().by_column) prefetched_.add(loader);
+    });
   }
 
   /// Emits everything that depends on no index before the parallel loop.
   void hoist() {
     emitter_.hoist(top_);
-    for (auto& score : scores_) {
-      score->rows().hoist();
-      score->columns().hoist();
-    }
-    for (auto& output : outputs_) output->other().hoist();
-  }
-
-  // ------------------------------------------------------------------------------------------------------- row
-  // blocks
-
-  /// Stages the operands of one outer index that are read by column, unless they are read in place.
-  void stage(Value outer) {
-    for (auto& score : scores_) score->stage_columns(outer, columns_);
-    for (auto& output : outputs_) output->stage_columns(outer, columns_);
+    products_.for_each_operand([](OperandLoader& loader) { loader.hoist(); });
   }
 
   /// Processes rows first .. last of one outer index, one row block at a time, each with all columns.
   void row_blocks(Value outer, Value first, Value last) {
-    stage(outer);
+    products_.stage(outer, columns_);
     const Value largest_score = bounds_.any() ? largest_score_of(outer, first, last) : Value{};
     b_.for_loop(first, last, block_rows(), [&](Value row) {
       row_block({.outer = outer, .row = row, .lo = b_.index(0), .hi = columns_}, largest_score, {});
@@ -177,19 +123,11 @@ class AttentionKernel {
   }
 
   void all_row_blocks(Value result) {
-    over_rows([&](AttentionOutput& output) { output.clear(b_.index(0), columns_); });
+    products_.over_rows([&](AttentionOutput& output) { output.clear(b_.index(0), columns_); });
     const Value sequential = context_.dim(parts_.sequential);
     b_.for_loop(0, sequential, 1, [&](Value s) { row_blocks(result * sequential + s, b_.index(0), rows_); });
-    over_rows([&](AttentionOutput& output) { output.epilogue(result, b_.index(0), columns_, b_.index(0)); });
-  }
-
-  void over_rows(const std::function<void(AttentionOutput&)>& body) {
-    for (auto& output : outputs_)
-      if (output->part().over_rows) body(*output);
-  }
-  void over_columns(const std::function<void(AttentionOutput&)>& body) {
-    for (auto& output : outputs_)
-      if (!output->part().over_rows) body(*output);
+    products_.over_rows(
+        [&](AttentionOutput& output) { output.epilogue(result, b_.index(0), columns_, b_.index(0)); });
   }
 
   /// Distance, in rows, between the sums over columns of consecutive outer indices in blocks().
@@ -201,7 +139,7 @@ class AttentionKernel {
     const auto each = [&](const std::function<void(Value outer, Value at)>& body) {
       b_.for_loop(0, sequential, 1, [&](Value s) { body(result * sequential + s, s * pitch); });
     };
-    over_columns([&](AttentionOutput& output) { output.clear(b_.index(0), sequential * pitch); });
+    products_.over_columns([&](AttentionOutput& output) { output.clear(b_.index(0), sequential * pitch); });
     std::optional<kernel::Var> largest_score;
     if (bounds_.any()) {
       largest_score = b_.var(b_.constant(parts_.compute, 1));
@@ -210,45 +148,27 @@ class AttentionKernel {
       });
     }
     const bool once = parts_.sequential.is(1);
-    if (once) stage(result);
+    if (once) products_.stage(result, columns_);
     b_.for_loop(0, columns_, block_, [&](Value lo) {
       const Value hi = min(lo + block_, columns_);
-      over_rows([&](AttentionOutput& output) { output.clear(lo, hi); });
+      products_.over_rows([&](AttentionOutput& output) { output.clear(lo, hi); });
       each([&](Value outer, Value at) {
-        if (!once) stage(outer);
+        if (!once) products_.stage(outer, columns_);
         b_.for_loop(0, rows_, block_rows(), [&](Value row) {
           row_block({.outer = outer, .row = row, .lo = lo, .hi = hi},
                     largest_score ? b_.get(*largest_score) : Value{}, at + row);
         });
       });
-      over_rows([&](AttentionOutput& output) { output.epilogue(result, lo, hi - lo, lo); });
+      products_.over_rows([&](AttentionOutput& output) { output.epilogue(result, lo, hi - lo, lo); });
     });
     each([&](Value outer, Value at) {
-      over_columns([&](AttentionOutput& output) { output.epilogue(outer, b_.index(0), rows_, at); });
+      products_.over_columns([&](AttentionOutput& output) { output.epilogue(outer, b_.index(0), rows_, at); });
     });
   }
 
   /// Returns a bound on every score of these rows.
   Value largest_score_of(Value outer, Value first, Value last) {
-    std::vector<std::pair<const AttentionOperand*, Value>> known;  // products share operands
-    const auto largest = [&](OperandLoader& loader) {
-      for (const auto& [operand, found] : known)
-        if (same_elements(*operand, loader.operand())) return found;
-      const bool columns = loader.operand().by_column;
-      const Value found =
-          largest_magnitude(b_, loader, outer, columns ? b_.index(0) : first, columns ? columns_ : last, lanes_);
-      known.emplace_back(&loader.operand(), found);
-      return found;
-    };
-    return largest_score_bound(context_, parts_, bounds_, [&](const AttentionOperand& operand) {
-      const auto is = [&](OperandLoader& loader) { return &loader.operand() == &operand; };
-      for (auto& score : scores_)
-        for (OperandLoader* loader : {&score->rows(), &score->columns()})
-          if (is(*loader)) return largest(*loader);
-      for (auto& output : outputs_)
-        if (is(output->other())) return largest(output->other());
-      throw InternalError("an operand of no product of the attention");
-    });
+    return products_.largest_score(outer, {first, last}, columns_);
   }
 
   /// Processes the rows from all.row on for the columns of `all`. `at`: position of their sums over columns, set by
@@ -262,7 +182,7 @@ class AttentionKernel {
       scores(position, count, [](RowBlockLoops::Rows&) {});
     }
     if (attention_.tiled) find_row_ends(position, vectors_);
-    for (auto& output : outputs_) {
+    for (auto& output : products_.outputs()) {
       const ScratchMatrix& slot = loops_->slot(output->part().value);
       if (output->part().over_rows) {
         output->sum_over_rows(slot, position, count);
@@ -280,21 +200,21 @@ class AttentionKernel {
       RowBlockPosition position = row_block;
       find_row_ends(position, vectors);
       const auto multiply = [&] {
-        for (auto& score : scores_) {
+        for (auto& score : products_.scores()) {
           if (!attention_.tiled) score->pack_rows(position, vectors, rows_);
           score->multiply(loops_->slot(score->part().value), position, vectors, rows_, columns_, [&](Value column) {
-            if (score == scores_[0]) prefetched_.emit(position, column, tile_rows_, block_rows(), rows_);
+            if (score == products_.scores()[0]) prefetched_.emit(position, column, tile_rows_, block_rows(), rows_);
           });
         }
       };
       block_ > 0 && bounds_.any() ? b_.if_(position.lo < position.hi, multiply) : multiply();
       RowBlockLoops::Rows rows = loops_->run(position, rows_, vectors, top_);
       loops_->store_rows(rows);
-      for (auto& output : outputs_) output->keep_divisors(emitter_, rows, columns_);
+      for (auto& output : products_.outputs()) output->keep_divisors(emitter_, rows, columns_);
       then(rows);
     };
     if (!attention_.tiled) return few_or_all(1, count, with);
-    for (auto& score : scores_) score->pack_rows(row_block, vectors_, rows_);  // packs existing rows only
+    for (auto& score : products_.scores()) score->pack_rows(row_block, vectors_, rows_);  // packs existing rows only
     few_or_all(tile_block / lanes_, count, with);
   }
 
@@ -358,10 +278,10 @@ class AttentionKernel {
 
   KernelContext::Built finish() {
     Dim depths(0);
-    for (const auto& score : scores_) depths = depths + score->part().depth;
-    for (const auto& output : outputs_) depths = depths + output->part().depth;
+    for (const auto& score : products_.scores()) depths = depths + score->part().depth;
+    for (const auto& output : products_.outputs()) depths = depths + output->part().depth;
     const Dim rows = row_count().unnamed(), columns = column_count().unnamed();
-    context_.multiplies_by(multiplier(), missed_tiles(attention_));
+    context_.multiplies_by(products_.multiplier(), missed_tiles(attention_));
     auto built = context_.finish();
     built.launch.flops = attention_.flops(depths);
     const int chunk = row_blocks_of_a_task() * block_rows();
@@ -384,11 +304,9 @@ class AttentionKernel {
   int lanes_, vectors_, tile_rows_;
   RowBlockPlan plan_;
   int block_;  ///< columns per block; 0: all columns
+  AttentionProducts products_;
   std::optional<RowBlockLoops> loops_;
   PrefetchRows prefetched_;
-  std::vector<std::unique_ptr<AttentionScore>> scores_;
-  std::vector<std::unique_ptr<AttentionOutput>> outputs_;
-  std::optional<SplitBf16Sums> exact_;
   Value rows_, columns_;
 };
 
