@@ -10,10 +10,8 @@
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/constants.h"
-#include "ir/tensor/node_map.h"
 #include "ir/tensor/verifier.h"
-#include "passes/lowering/in_place.h"
+#include "passes/lowering/place_buffers.h"
 #include "passes/lowering/pool/kernel_pool.h"
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/traffic.h"
@@ -35,18 +33,15 @@ class Lowering {
         machine_(machine),
         pool_(pool),
         tuning_(options.tuning),
-        buffer_of_(graph, -1) {
+        buffers_(graph, plan_, program_) {
     program_.name = graph.name;
     program_.checks = graph.checks;
     program_.regions = static_cast<int>(plan_.regions.size());
   }
 
   Program run() {
-    place_arguments();
-    place_outputs();
-    place_updates();
-    place_temporaries();
-    verify_placement(graph_, plan_, [this](ValueId id) { return buffer(id); }, copies_);
+    buffers_.place_all();
+    verify_placement(graph_, plan_, [this](ValueId id) { return buffer(id); }, buffers_.copies());
     const LoweringContext context{
         .graph = graph_,
         .plan = plan_,
@@ -63,142 +58,24 @@ class Lowering {
         .tuning = tuning_ ? &*tuning_ : nullptr};
     for (int r = 0; r < program_.regions; ++r) lower_region(context, r);
     int copies = 0;
-    for (const auto& [state, value] : copies_) copy_back(state, value, copies);
+    for (const auto& [state, value] : buffers_.copies()) copy_back(state, value, copies);
     return std::move(program_);
   }
 
  private:
   const Placement& placement(ValueId id) const { return plan_.placement[id]; }
 
-  int buffer(ValueId id) const {
-    const int found = buffer_of_[placement(id).base];
-    LATHE_ASSERT(found >= 0);
-    return found;
-  }
-
-  int add_buffer(ProgramBuffer buffer) {
-    program_.buffers.push_back(std::move(buffer));
-    return static_cast<int>(program_.buffers.size()) - 1;
-  }
-
-  int temporary(DType dtype, const Dim& elements, std::string name, const Location& loc) {
-    return add_buffer({.kind = ProgramBuffer::Kind::temporary,
-                       .name = std::move(name),
-                       .dtype = dtype,
-                       .elements = elements,
-                       .data = {},
-                       .loc = loc});
-  }
-
+  int buffer(ValueId id) const { return buffers_.buffer(id); }
   int workspace(ProgramBuffer::Kind kind, DType dtype, const Dim& elements, std::string name) {
-    return add_buffer({.kind = kind,
-                       .name = std::move(name),
-                       .dtype = dtype,
-                       .elements = elements,
-                       .data = {},
-                       .loc = {},
-                       .has_room = true});
+    return buffers_.add_workspace(kind, dtype, elements, std::move(name));
   }
-
-  LaunchOp launch_op(ValueId id) const {
-    const Node& node = graph_[id];
-    return {id, node.op, visible(node.name), node.loc};
-  }
-  std::string describe(ValueId id) const { return launch_op(id).to_string(); }
-
-  void place_arguments() {
-    for (const ValueId id : graph_.arguments()) {
-      const Node& node = graph_[id];
-      const bool input = node.op == &ops::input;
-      const int b = add_buffer({.kind = input ? ProgramBuffer::Kind::input : ProgramBuffer::Kind::state,
-                                .name = visible(node.name),
-                                .dtype = node.type.dtype,
-                                .elements = node.type.shape.numel(),
-                                .data = {},
-                                .loc = node.loc});
-      buffer_of_[id] = b;
-      (input ? program_.inputs : program_.states)
-          .push_back({node.name, node.type.dtype, node.type.shape, b, node.op == &ops::parameter});
-    }
-  }
-
-  void place_outputs() {
-    for (const Output& output : graph_.outputs) {
-      const TensorType& type = graph_[output.value].type;
-      const int b = add_buffer({.kind = ProgramBuffer::Kind::output,
-                                .name = visible(output.name),
-                                .dtype = type.dtype,
-                                .elements = type.shape.numel(),
-                                .data = {},
-                                .loc = graph_[output.value].loc});
-      buffer_of_[output.value] = b;
-      program_.outputs.push_back({output.name, type.dtype, type.shape, b});
-    }
-  }
-
-  Program::Slot& slot_of(int state) {
-    return *std::find_if(program_.states.begin(), program_.states.end(),
-                         [&](const Program::Slot& slot) { return slot.buffer == state; });
-  }
-
-  /// Lets new values of states overwrite the old ones if these are dead by then. Otherwise they are copied at the
-  /// end.
-  void place_updates() {
-    std::vector<Update> in_place;
-    for (std::size_t u = 0; u < graph_.updates.size(); ++u) {
-      const Update& update = graph_.updates[u];
-      const int state = buffer_of_[update.state];
-      slot_of(state).is_updated = true;
-      if (plan_.last_reader_first[u] && may_overwrite(graph_, plan_, update.value, update.state)) {
-        buffer_of_[update.value] = state;
-        in_place.push_back(update);
-      } else {
-        copies_.emplace_back(update.state, update.value);
-        copied_.insert(update.value);
-      }
-    }
-    place_gathered_parts(graph_, in_place, [this](ValueId id) { return is_temporary(id); }, plan_);
-  }
-
-  /// Whether a value has its own memory in the arena, or shares that of a value that it overwrites.
-  bool is_temporary(ValueId id) const {
-    return !is_alias(graph_[id]) && graph_[id].op != &ops::constant && buffer_of_[id] < 0 && plan_.is_stored(id) &&
-           plan_.region(id) >= 0 && placement(id).base == id && !copied_.contains(id);
-  }
-
-  /// Assigns buffers. A value overwrites a dead one if its region allows it.
-  void place_temporaries() {
-    const auto over = overwritten_values(graph_, plan_, [this](ValueId id) { return is_temporary(id); });
-    NodeMap<ValueId> first(graph_);
-    for (const ValueId id : all_values(graph_)) {
-      first[id] = id;
-      while (over[first[id]].valid()) first[id] = over[first[id]];
-    }
-    for (const ValueId id : all_values(graph_)) {
-      const Node& node = graph_[id];
-      if (is_alias(node) || buffer_of_[id] >= 0 || first[id] != id) continue;
-      if (node.op == &ops::constant && !is_splat(node)) {
-        buffer_of_[id] = add_buffer({.kind = ProgramBuffer::Kind::constant,
-                                     .name = describe(id),
-                                     .dtype = node.type.dtype,
-                                     .elements = node.type.shape.numel(),
-                                     .data = constant_values(node),
-                                     .loc = node.loc});
-      } else if (plan_.is_stored(id) && plan_.region(id) >= 0 && placement(id).base == id) {
-        buffer_of_[id] = temporary(node.type.dtype, node.type.shape.numel(), describe(id), node.loc);
-      } else if (plan_.is_inlined(id) && node.op == &ops::scatter_add) {
-        buffer_of_[id] = temporary(i64, scatter_positions_size(graph_, id), describe(id) + " positions", node.loc);
-      }
-    }
-    for (const ValueId id : all_values(graph_))
-      if (first[id] != id) buffer_of_[id] = buffer_of_[first[id]];
-  }
+  std::string describe(ValueId id) const { return launch_op(graph_, id).to_string(); }
 
   void lower_region(const LoweringContext& context, int number) {
     const Region& region = plan_.regions[number];
     if (region.kind() == RegionKind::collective) return add_collective(region.members[0], number);
     const RegionKey key = region_key(context, region);
-    auto launches = pool_.regions.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
+    auto launches = pool_.regions.find(key, [this](const ProgramBuffer& buffer) { return buffers_.add(buffer); });
     if (!launches) {
       const std::size_t first_workspace = program_.buffers.size();
       launches = new_launches(context, region);
@@ -206,7 +83,7 @@ class Lowering {
     }
     verify_stores(region, *launches);
     std::vector<LaunchOp> ops;
-    for (const ValueId id : region.members) ops.push_back(launch_op(id));
+    for (const ValueId id : region.members) ops.push_back(launch_op(graph_, id));
     for (Launch& launch : *launches) {
       launch.info.kind = region.kind();
       launch.info.region = number;
@@ -320,7 +197,7 @@ class Lowering {
     part.from = buffer(operand);
     part.to = buffer(id);
     part.elements = graph_[operand].type.shape.numel();
-    part.op = launch_op(id);
+    part.op = launch_op(graph_, id);
     part.loc = node.loc;
     const bool reduces = collective.kind == Collective::Kind::all_reduce;
     if (reduces || collective.kind == Collective::Kind::reduce_scatter) {
@@ -361,11 +238,9 @@ class Lowering {
   const Machine& machine_;
   KernelPool& pool_;
   std::optional<TuningChoices> tuning_;
-  NodeMap<int> buffer_of_;                           // by node
-  std::vector<std::pair<ValueId, ValueId>> copies_;  // (state, value copied into it)
-  std::set<ValueId> copied_;                         // the values in copies_
-  std::unordered_map<int, int> kernel_of_;           // pool index to program index
+  std::unordered_map<int, int> kernel_of_;  // pool index to program index
   Program program_;
+  BufferPlacement buffers_;
 };
 
 }  // namespace

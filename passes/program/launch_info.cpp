@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/support/visible.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe {
@@ -61,6 +62,11 @@ std::string_view LaunchOp::op_name() const { return op ? std::string_view(op->na
 std::string LaunchOp::to_string() const {
   const std::string start = value.valid() ? fmt::format("%{} ", value.index) : "";
   return fmt::format("{}{}{}{}", start, op_name(), name.empty() ? "" : " ", name);
+}
+
+LaunchOp launch_op(const ir::Graph& graph, ir::ValueId id) {
+  const ir::Node& node = graph[id];
+  return {id, node.op, visible(node.name), node.loc};
 }
 
 }  // namespace lathe

@@ -75,6 +75,9 @@ struct LaunchOp {
   std::string to_string() const;     ///< "%5 softmax weights", "copy wte"
 };
 
+/// Returns a node of a lowered graph as an op of a launch.
+LaunchOp launch_op(const ir::Graph& graph, ir::ValueId id);
+
 /// The role of a launch and the ops that it computes, set by its schedule and the lowering.
 struct LaunchInfo {
   KernelRole role = KernelRole::elementwise;
