@@ -7,6 +7,7 @@
 #include "ir/kernel/intrinsics/region.h"
 #include "ir/kernel/limits.h"
 #include "ir/kernel/verify/arithmetic_rules.h"
+#include "ir/kernel/verify/definitions.h"
 #include "ir/kernel/verify/rules.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/kernel/verify/sums_rules.h"
@@ -18,18 +19,13 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Kernel& kernel) : kernel_(kernel) {}
+  explicit Verifier(const Kernel& kernel) : kernel_(kernel), scope_(kernel) {}
 
   void run() {
-    defined_.assign(kernel_.values.size(), false);
-    declared_.assign(kernel_.vars.size(), false);
-    var_depth_.assign(kernel_.vars.size(), 0);
-    allocated_.assign(kernel_.buffers.size(), false);
     bool parameters_over = false;
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const bool parameter = kernel_.buffers[i].space == Space::parameter;
       parameters_over = parameters_over || !parameter;
-      allocated_[i] = parameter;
       require(!(parameter && parameters_over), "buffer_order", "parameter {} follows an allocation", i);
       require(!is_complex(kernel_.buffers[i].dtype), "complex", "buffer {} is complex", kernel_.buffers[i].name);
     }
@@ -56,56 +52,25 @@ class Verifier {
     require((lanes >= 1 && lanes <= 64 && std::has_single_bit(lanes)) || (in.machine && in.type == no_value), "lanes",
             "value {} has {} lanes", i, in.type.lanes);
     require(!is_complex(in.type.scalar), "complex", "value {} is complex", i);
-    if (in.op == Opcode::dim) {
+    if (in.op == Opcode::dim)
       require(in.type == Type{i64, 1} && in.integer >= 0 && in.integer < static_cast<int>(kernel_.dims.size()),
               "dim_range", "value {} names dim {}", i, in.integer);
-      defined_[i] = true;
-    }
-    if (in.op != Opcode::constant) return;
-    defined_[i] = true;
-    verify_constant(kernel_, in);
+    if (in.op == Opcode::constant) verify_constant(kernel_, in);
   }
 
-  /// Definitions leave scope at the end of their block, so that they dominate their uses.
   void block(const Block& statements) {
-    const std::size_t values = scope_values_.size(), vars = scope_vars_.size(), buffers = scope_buffers_.size();
+    const Definitions::Mark before = scope_.mark();
     ++depth_;
     for (const Statement& s : statements) std::visit([this](const auto& node) { statement(node); }, s.node);
     --depth_;
-    for (; scope_values_.size() > values; scope_values_.pop_back()) defined_[scope_values_.back()] = false;
-    for (; scope_vars_.size() > vars; scope_vars_.pop_back()) declared_[scope_vars_.back()] = false;
-    for (; scope_buffers_.size() > buffers; scope_buffers_.pop_back()) allocated_[scope_buffers_.back()] = false;
+    scope_.forget(before);
   }
 
-  void define(ValueId id) {
-    require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
-    const auto i = static_cast<std::size_t>(id);
-    require(!defined_[i], "single_assignment", "value {} is defined twice", id);
-    defined_[i] = true;
-    scope_values_.push_back(i);
-  }
-
-  void forget_last() {
-    defined_[scope_values_.back()] = false;
-    scope_values_.pop_back();
-  }
-
-  Type use(ValueId id) const {
-    require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
-    require(defined_[id], "dominance", "value {} ({}) is used where it is not defined", id, name_of(at(id)));
-    return at(id).type;
-  }
+  Type use(ValueId id) const { return scope_.use(id); }
 
   void want(Type have, Type type, std::string_view what) const { kernel::want(kernel_, have, type, what); }
 
-  const BufferInfo& buffer(BufferId id, bool writes) const {
-    require(id >= 0 && id < static_cast<int>(kernel_.buffers.size()), "buffer_range", "buffer {} does not exist", id);
-    const BufferInfo& info = kernel_.buffers[id];
-    require(allocated_[id], "buffer_scope", "{} is used outside its scope", info.name);
-    require(!writes || info.access != Access::read, "access", "a store to {}, which is only read", info.name);
-    require(writes || info.access != Access::write, "access", "a load from {}, which is only written", info.name);
-    return info;
-  }
+  const BufferInfo& buffer(BufferId id, bool writes) const { return scope_.buffer(id, writes); }
 
   void mask(ValueId id, int lanes) const {
     if (id != none) want(use(id), {boolean, lanes}, "the mask");
@@ -120,7 +85,7 @@ class Verifier {
     require(s.value >= 0 && s.value < static_cast<int>(kernel_.values.size()), "value_range",
             "value {} does not exist", s.value);
     instruction(at(s.value));
-    define(s.value);
+    scope_.define(s.value);
   }
 
   void instruction(const Instruction& in) const {
@@ -177,7 +142,7 @@ class Verifier {
         memory(in);
         break;
       case Opcode::get:
-        var(static_cast<VarId>(in.integer));
+        scope_.require_var(static_cast<VarId>(in.integer));
         want(in.type, kernel_.vars[in.integer].type, "the value of a variable");
         break;
       case Opcode::intrinsic: machine(in); break;
@@ -193,8 +158,8 @@ class Verifier {
     }
     for (const ValueId arg : in.args) use(arg);
     for (const VarId id : in.machine->vars) {
-      var(id);
-      if (record.sums == OfSums::adds_later) own_iteration(id);
+      scope_.require_var(id);
+      if (record.sums == OfSums::adds_later) scope_.require_own_iteration(id, independent_);
     }
     const IntrinsicContext around = context();
     record.verify({{kernel_, around}, in});
@@ -211,16 +176,6 @@ class Verifier {
   void alignment(int bytes) const {
     require(bytes == 0 || (bytes > 0 && std::has_single_bit(static_cast<unsigned>(bytes))), "alignment",
             "an alignment of {}", bytes);
-  }
-
-  void var(VarId id) const {
-    require(id >= 0 && id < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist", id);
-    require(declared_[id], "var_scope", "variable {} is used outside its scope", id);
-  }
-
-  void own_iteration(VarId id) const {
-    require(var_depth_[id] == independent_, "var_across_iterations",
-            "variable {} is set by independent iterations of a loop", id);
   }
 
   void statement(const Store& s) {
@@ -242,27 +197,14 @@ class Verifier {
   }
 
   void statement(const SetVar& s) {
-    if (s.declares) {
-      require(s.var >= 0 && s.var < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist",
-              s.var);
-      require(!declared_[s.var], "single_assignment", "variable {} is declared twice", s.var);
-      declared_[s.var] = true;
-      var_depth_[s.var] = independent_;
-      scope_vars_.push_back(static_cast<std::size_t>(s.var));
-    }
-    var(s.var);
-    own_iteration(s.var);
+    if (s.declares) scope_.declare(s.var, independent_);
+    scope_.require_var(s.var);
+    scope_.require_own_iteration(s.var, independent_);
     want(use(s.value), kernel_.vars[s.var].type, "the value set");
   }
 
   void statement(const Alloc& s) {
-    require(s.buffer >= 0 && s.buffer < static_cast<int>(kernel_.buffers.size()), "buffer_range",
-            "buffer {} does not exist", s.buffer);
-    const BufferInfo& info = kernel_.buffers[s.buffer];
-    require(info.space != Space::parameter && info.count > 0, "alloc", "an alloc of {}", info.name);
-    require(!allocated_[s.buffer], "single_assignment", "{} is allocated twice", info.name);
-    allocated_[s.buffer] = true;
-    scope_buffers_.push_back(static_cast<std::size_t>(s.buffer));
+    const BufferInfo& info = scope_.allocate(s.buffer);
     require(info.count <= (1 << 20), "scratch_size", "{} has {} elements", info.name, info.count);
     require(info.space != Space::shared || threads_ == 0, "shared_context", "shared {} inside a thread loop",
             info.name);
@@ -294,13 +236,13 @@ class Verifier {
     warps_ += warps;
     independent_ += independent;
     const Loop* const outer = std::exchange(thread_loop_, thread ? &s : thread_loop_);
-    define(s.index);
+    scope_.define(s.index);
     block(s.body);
     thread_loop_ = outer;
     independent_ -= independent;
     warps_ -= warps;
     threads_ -= thread;
-    forget_last();
+    scope_.forget_last();
   }
 
   void statement(const IntrinsicRegion& s) {
@@ -308,7 +250,7 @@ class Verifier {
     const IntrinsicContext around = context();
     s.record->verify_place({{kernel_, around}, s});
     if (s.index != none) {
-      define(s.index);
+      scope_.define(s.index);
       require(at(s.index).op == Opcode::loop_index && at(s.index).type == Type{i64, 1}, "loop_index",
               "value {} is no {}", s.index, s.record->index);
     }
@@ -317,7 +259,7 @@ class Verifier {
       block(s.bodies[i]);
       regions_.pop_back();
     }
-    if (s.index != none) forget_last();
+    if (s.index != none) scope_.forget_last();
     const IntrinsicContext after = context();
     s.record->verify_bodies({{kernel_, after}, s});
   }
@@ -331,10 +273,8 @@ class Verifier {
   }
 
   const Kernel& kernel_;
-  std::vector<bool> defined_, declared_, allocated_;
-  std::vector<std::size_t> scope_values_, scope_vars_, scope_buffers_;
+  Definitions scope_;
   std::int64_t scratch_bytes_ = 0;
-  std::vector<int> var_depth_;
   int depth_ = 0, threads_ = 0, conditional_ = 0;
   int warps_ = 0;                      // enclosing thread.x loops of whole warps
   int independent_ = 0;                // enclosing loops whose iterations are independent
