@@ -7,7 +7,7 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/emit/emitter.h"
 #include "codegen/llvm/jit.h"
 #include "codegen/llvm/llvm_backend.h"
 #include "codegen/llvm/sanitizer.h"
