@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include "codegen/cuda/access_text.h"
 #include "codegen/cuda/expressions.h"
-#include "codegen/cuda/index/divisibility.h"
 #include "codegen/cuda/index/index_text.h"
 #include "codegen/cuda/intrinsics/hooks.h"
 #include "codegen/cuda/mapping.h"
@@ -45,7 +45,7 @@ class Emitter : RegionText {
       : kernel_(kernel),
         gpu_(gpu),
         mapping_(mapping_of(kernel, gpu)),
-        divisors_(known_divisors(kernel)),
+        accesses_(kernel),
         indices_(kernel, gpu, indices),
         inlined_(used_once(kernel)) {
     values_.resize(kernel.values.size());
@@ -148,7 +148,7 @@ class Emitter : RegionText {
   Expression compute(ValueId id) {
     const Instruction& in = info(id);
     if (in.op == Opcode::get) return {vars_[in.integer]};
-    if (in.buffer != none) return {load(in)};
+    if (in.buffer != none) return {accesses_.load(in, Words(*this))};
     const bool in_32 = indices_.computes_in_int32(id);
     const auto result = [&]() -> Expression {
       if (in.op == Opcode::intrinsic) return {intrinsic_text(id)};
@@ -159,10 +159,10 @@ class Emitter : RegionText {
     return in_32 ? result() : indices_.narrowed(id, result());
   }
 
-  /// The view of the kernel for the hook of an intrinsic.
+  /// The view of the kernel for an access, or for the hook of an intrinsic: `id`.
   class Words : public KernelText {
    public:
-    Words(const Emitter& emitter, ValueId id) : e_(emitter), id_(id) {}
+    explicit Words(const Emitter& emitter, ValueId id = none) : e_(emitter), id_(id) {}
     const Kernel& kernel() const override { return e_.kernel_; }
     std::string arg(std::size_t i) const override {
       const ValueId arg = e_.info(id_).args[i];
@@ -182,51 +182,7 @@ class Emitter : RegionText {
 
   std::string intrinsic_text(ValueId id) const { return hook_of(kernel_, info(id)).text(info(id), Words(*this, id)); }
 
-  /// Returns whether a contiguous access of `lanes` lanes can be vectorized, up to 16 bytes at a time.
-  bool is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
-    const auto size = static_cast<std::int64_t>(size_in_bytes(kernel_.buffers[at(buffer)].dtype));
-    const std::int64_t wanted = std::min<std::int64_t>(16, lanes * size);
-    return promised >= wanted || divisors_.of(index) * size >= wanted;
-  }
-
-  std::string load(const Instruction& in) const {
-    const std::string& buffer = buffers_[at(in.buffer)];
-    const std::string& index = text(in.args[0]);
-    const int lanes = in.type.lanes;
-    const std::string mask = in.mask == none ? "" : text(in.mask) + ", ";
-    const char* masked = in.mask == none ? "" : "_if";
-    const bool single = lanes == 1 || in.op != Opcode::gather;
-    if (lanes == 1 && mask.empty()) return fmt::format("{}[{}]", buffer, index);
-    // A single lane needs no stride.
-    if (lanes == 1) return fmt::format("load_if({}{}, {})", mask, buffer, index);
-    if (!single) return fmt::format("gather{}({}{}, {})", masked, mask, buffer, index);
-    const std::string count = mask.empty() ? fmt::format("<{}>", lanes) : "";
-    if (in.op == Opcode::load_strided)
-      return fmt::format("load_strided{}{}({}{}, {}, {})", masked, count, mask, buffer, index, text(in.args[1]));
-    const bool whole = mask.empty() || info(in.mask).op == Opcode::broadcast;
-    const char* aligned = whole && is_aligned(in.buffer, in.args[0], lanes, in.alignment) ? "_aligned" : "";
-    return fmt::format("load{}{}{}({}{}, {})", aligned, masked, count, mask, buffer, index);
-  }
-
-  void statement(const kernel::Store& s) {
-    const int lanes = info(s.value).type.lanes;
-    const std::string &buffer = buffers_[at(s.buffer)], &index = text(s.index), stored = int64(s.value).text;
-    const std::string mask = s.mask == none ? "" : text(s.mask) + ", ";
-    const char* masked = s.mask == none ? "" : "_if";
-    if (lanes == 1) {
-      if (mask.empty()) return line("{}[{}] = {};", buffer, index, stored);
-      return line("store_if({}{}, {}, {});", mask, buffer, index, stored);
-    }
-    switch (s.kind) {
-      case kernel::StoreKind::contiguous: {
-        const bool aligned = mask.empty() && is_aligned(s.buffer, s.index, lanes, s.alignment);
-        return line("store{}{}({}{}, {}, {});", masked, aligned ? "_aligned" : "", mask, buffer, index, stored);
-      }
-      case kernel::StoreKind::strided:
-        return line("store_strided{}({}{}, {}, {}, {});", masked, mask, buffer, index, text(s.stride), stored);
-      case kernel::StoreKind::scatter: return line("scatter{}({}{}, {}, {});", masked, mask, buffer, index, stored);
-    }
-  }
+  void statement(const kernel::Store& s) { line("{};", accesses_.store(s, int64(s.value).text, Words(*this))); }
 
   void statement(const kernel::Prefetch& s) { line("prefetch({}, {});", buffers_[at(s.buffer)], text(s.index)); }
 
@@ -339,7 +295,7 @@ class Emitter : RegionText {
   const Kernel& kernel_;
   const GpuInfo& gpu_;
   Mapping mapping_;
-  kernel::Divisors divisors_;
+  AccessText accesses_;
   IndexText indices_;
   std::vector<bool> inlined_;  // by value
   std::vector<bool> summed_;   // by variable: accumulated by an intrinsic
