@@ -8,7 +8,7 @@
 
 #include "ir/support/error.h"
 #include "models/text/tokenizer/config/tokenizer_config.h"
-#include "models/text/tokenizer/decode/clean_up.h"
+#include "models/text/tokenizer/decode/decode_stages.h"
 #include "models/text/tokenizer/pipeline/tokenizer_pipeline.h"
 #include "models/text/tokenizer/unicode/utf8.h"
 #include "runtime/files/file_io.h"

@@ -1,4 +1,4 @@
-#include "models/text/tokenizer/decode/clean_up.h"
+#include "models/text/tokenizer/decode/decode_stages.h"
 
 #include <algorithm>
 #include <array>

@@ -58,4 +58,8 @@ class StageDecoder : public Decoder {
 /// Returns `text` with each `from` replaced. An empty `from` matches before each character and at the end.
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
 
+/// Returns a stage that removes spaces before punctuation and in English contractions from the whole text, like
+/// transformers with clean_up_tokenization_spaces. Its output goes to `next`.
+std::unique_ptr<DecodeStage> start_clean_up(std::unique_ptr<DecodeStage> next);
+
 }  // namespace lathe::text
