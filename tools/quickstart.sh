@@ -14,7 +14,11 @@ fi
 rm -f "$root/build-log.txt"
 ninja -C "$build"  # also builds everything that `cmake --install` needs
 if [ "${1:-}" != --from ]; then
-  exec "$build/tools/lathe" train --sources "$root" "$@"
+  case " $* " in
+    *' --text'*|*' --sources'*) ;;
+    *) set -- --sources "$root" "$@" ;;
+  esac
+  exec "$build/tools/lathe" train "$@"
 fi
 model=${2:?--from needs the directory of a model}
 shift 2

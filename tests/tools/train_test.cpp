@@ -276,6 +276,16 @@ TEST_CASE("a checkpoint of another program is an error by name", "[tools][train]
   }
 }
 
+TEST_CASE("train has one source of text: a file or a folder", "[tools][train]") {
+  const Scratch scratch;
+  const std::string command = small_training(scratch) + "--steps 1 ";
+  const auto both = run_lathe(scratch, command + "--sources .");
+  CHECK(both.status != 0);
+  CHECK_THAT(both.err, Contains("--sources excludes --text"));
+  CHECK(names_in(scratch.path("run")).empty());
+  CHECK(run_lathe(scratch, command).status == 0);
+}
+
 TEST_CASE("an endless text is rejected", "[tools][train]") {
   const Scratch scratch;
   for (const char* command : {"train -o run --text /dev/zero", "dump - < /dev/zero"}) {

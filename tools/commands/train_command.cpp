@@ -76,8 +76,11 @@ void add_train(CLI::App& app) {
   TextTrainingOptions* const s = &options->training;
   auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("train", "Train a language model on text");
-  command->add_option("--text", s->text, "Text file to train on (default: the source files in --sources)");
-  command->add_option("--sources", s->sources, "Folder of source files to train on")->capture_default_str();
+  CLI::Option* text =
+      command->add_option("--text", s->text, "Text file to train on (default: the source files in --sources)");
+  command->add_option("--sources", s->sources, "Folder of source files to train on")
+      ->capture_default_str()
+      ->excludes(text);
   command->add_option(
       "--tokenizer", s->tokenizer,
       "A tokenizer.json file, or bpe:SIZE to train one on the text (default: each character is a token)");
