@@ -152,17 +152,17 @@ std::optional<std::string> find_defect(const Graph& graph) {
 
 std::optional<std::string> find_defect(const Graph& graph, InferredTypes& types) {
   const int number = types.next_graph();
-  const auto told = [&](ValueId id, const std::string& defect) {
+  const auto message = [&](ValueId id, const std::string& defect) {
     return fmt::format("graph @{}, {}: {}", graph.name, describe(graph[id], id), defect);
   };
   std::vector<ValueId> arguments;
   for (const ValueId id : all_values(graph)) {
     if (!graph[id].op) return fmt::format("graph @{}: value {} has no op", graph.name, id.index);
     if (graph[id].op->as<Argument>()) arguments.push_back(id);
-    if (const Defect defect = node_defect(graph, id, types, number)) return told(id, *defect);
+    if (const Defect defect = node_defect(graph, id, types, number)) return message(id, *defect);
   }
   if (const ValueId id = argument_named_twice(graph, arguments); id.valid())
-    return told(id, "two arguments have this name");
+    return message(id, "two arguments have this name");
   if (const Defect defect = result_defect(graph)) return fmt::format("graph @{}: {}", graph.name, *defect);
   return std::nullopt;
 }

@@ -170,10 +170,10 @@ auto with_plan(const MemoryPlan& plan, const Program& program, const F& allocate
     return allocate();
   } catch (const UserError& error) {
     if (error.label() != "out_of_memory") throw;
-    UserError told = error;
+    UserError explained = error;
     std::istringstream lines(describe(plan, program));
-    for (std::string line; std::getline(lines, line);) told = told.with_note(line);
-    throw told;
+    for (std::string line; std::getline(lines, line);) explained = explained.with_note(line);
+    throw explained;
   }
 }
 

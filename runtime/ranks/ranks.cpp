@@ -51,7 +51,7 @@ struct Ranks::Impl {
 namespace {
 
 /// Returns the message that all ranks receive for an error of one rank.
-std::string told(int rank, int size, std::string_view error) {
+std::string failure_message(int rank, int size, std::string_view error) {
   return fmt::format("rank {} of {} failed: {}", rank, size, error);
 }
 
@@ -73,7 +73,8 @@ void Ranks::Impl::set_up(const MakeCommunicator& make) {
       axes.push_back(world->split(static_cast<int>(mesh.group(rank, axis).front()), options.timeout));
     } catch (const StalledExchange& stalled) {
       const auto error = [&] { return rank_stalled(rank, options.timeout, stalled, "the start of the ranks", ""); };
-      world->abort(told(rank, size, error().what()));  // the communicator cannot be destroyed while other ranks hang
+      world->abort(failure_message(rank, size,
+                                   error().what()));  // the communicator cannot be destroyed while other ranks hang
       throw error();
     }
     positions[ir::mesh_index_dim(mesh[axis].name)] = mesh.index(rank, axis);
@@ -217,7 +218,7 @@ void Ranks::interrupt() noexcept { impl_->world->interrupt(); }
 
 void Ranks::abort(const std::string& error) noexcept {
   interrupt();
-  const std::string why = told(rank(), size(), error);
+  const std::string why = failure_message(rank(), size(), error);
   wait(start([&](Communicator& group) { group.abort(why); }));
 }
 

@@ -88,7 +88,7 @@ ArgumentBinder::ArgumentBinder(const ir::Graph& signature, const Program& progra
                                DimBindings fixed)
     : signature_(signature),
       program_(program),
-      to_be_given_(std::move(given)),
+      required_dims_(std::move(given)),
       fixed_(std::move(fixed)),
       given_(program.inputs.size()),
       inputs_(program.inputs.size()),
@@ -116,14 +116,14 @@ void ArgumentBinder::resolve_states(ParameterStore& store) {
   version_ = store.version;
 }
 
-/// Analyzes how the dims of the next run follow from its inputs. tells_one_by_one_ is set if each dim is linear in
+/// Analyzes how the dims of the next run follow from its inputs. dims_are_linear_ is set if each dim is linear in
 /// one unknown and no unknown needs several sizes. Then bind_again() gives the result of bind_dims() for other
 /// shapes.
 void ArgumentBinder::find_sources() {
   sources_.clear(), state_dims_.clear();
-  tells_one_by_one_ = true;
-  std::set<std::string, std::less<>> told(to_be_given_.begin(), to_be_given_.end());
-  for (const auto& [name, size] : fixed_) told.insert(name);
+  dims_are_linear_ = true;
+  std::set<std::string, std::less<>> known(required_dims_.begin(), required_dims_.end());
+  for (const auto& [name, size] : fixed_) known.insert(name);
   const auto linear = [&](const Dim& dim) -> std::optional<Source> {
     Source source{0, 0, {}, 0, 0};
     for (const Dim::Term& term : dim.terms()) {
@@ -142,10 +142,10 @@ void ArgumentBinder::find_sources() {
       const Dim& dim = program_.inputs[i].shape[d];
       if (dim.value()) continue;
       auto source = linear(dim);
-      tells_one_by_one_ = tells_one_by_one_ && source;
+      dims_are_linear_ = dims_are_linear_ && source;
       if (!source) continue;
       source->input = i, source->dim = static_cast<std::size_t>(d);
-      told.insert(source->unknown);
+      known.insert(source->unknown);
       sources_.push_back(std::move(*source));
     }
   for (std::size_t i = 0; i < states_.size(); ++i)
@@ -153,18 +153,18 @@ void ArgumentBinder::find_sources() {
       const Dim& dim = program_.states[i].shape[d];
       if (dim.value()) continue;
       const auto source = linear(dim);
-      tells_one_by_one_ = tells_one_by_one_ && source;
-      if (source) told.insert(source->unknown);
+      dims_are_linear_ = dims_are_linear_ && source;
+      if (source) known.insert(source->unknown);
       state_dims_.emplace_back(dim, states_[i]->host.shape()[d]);
     }
-  tells_one_by_one_ =
-      tells_one_by_one_ && std::ranges::all_of(dims_, [&](const auto& one) { return told.contains(one.first); });
+  dims_are_linear_ =
+      dims_are_linear_ && std::ranges::all_of(dims_, [&](const auto& one) { return known.contains(one.first); });
 }
 
 /// Computes the same as bind_anew() for inputs of other shapes with the same states. Returns false if the inputs do
 /// not fit; then bind_anew() throws the error.
 bool ArgumentBinder::bind_again(const DimBindings& given) {
-  if (!bound_ || !tells_one_by_one_ || given.size() != to_be_given_.size()) return false;
+  if (!bound_ || !dims_are_linear_ || given.size() != required_dims_.size()) return false;
   bound_ = false;
   for (std::size_t i = 0; i < given_.size(); ++i) {
     const Program::Slot& slot = program_.inputs[i];
@@ -173,7 +173,7 @@ bool ArgumentBinder::bind_again(const DimBindings& given) {
     for (int d = 0; d < slot.shape.rank(); ++d)
       if (const auto known = slot.shape[d].value(); known && *known != shape[d]) return false;
   }
-  for (const std::string& name : to_be_given_) {
+  for (const std::string& name : required_dims_) {
     const auto found = given.find(name);
     if (found == given.end() || found->second < 0) return false;
     dims_.find(name)->second = found->second;
@@ -184,8 +184,8 @@ bool ArgumentBinder::bind_again(const DimBindings& given) {
     dims_.find(source.unknown)->second = (size_of(source) - source.rest) / source.slope;
   }
   for (const Source& source : sources_) {
-    const std::int64_t told = dims_.find(source.unknown)->second;
-    if (told < 0 || source.rest + source.slope * told != size_of(source)) return false;
+    const std::int64_t unknown = dims_.find(source.unknown)->second;
+    if (unknown < 0 || source.rest + source.slope * unknown != size_of(source)) return false;
   }
   for (const auto& [dim, size] : state_dims_)
     if (dim.evaluate(dims_) != size) return false;
@@ -232,11 +232,11 @@ void ArgumentBinder::bind_anew(const std::map<std::string, ir::ArgumentShape>& i
 }
 
 void ArgumentBinder::check_given(const DimBindings& given) const {
-  for (const std::string& name : to_be_given_)
+  for (const std::string& name : required_dims_)
     if (!given.contains(name) && !mentions(program_.inputs, name) && !mentions(program_.states, name))
       throw UserError(fmt::format("no argument of @{} determines the size {}", program_.name, name), "dim_unbound",
                       "pass it with the arguments of the run");
-  const std::vector<std::string_view> known(to_be_given_.begin(), to_be_given_.end());
+  const std::vector<std::string_view> known(required_dims_.begin(), required_dims_.end());
   for (const auto& [name, size] : given) {
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw UserError(fmt::format("the size {} cannot be passed to @{}", name, program_.name), "dim_unknown",

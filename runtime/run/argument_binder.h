@@ -69,7 +69,7 @@ class ArgumentBinder {
 
   const ir::Graph& signature_;
   const Program& program_;
-  const std::vector<std::string> to_be_given_;
+  const std::vector<std::string> required_dims_;
   const DimBindings fixed_;
   const ParameterStore* store_ = nullptr;
   std::uint64_t version_ = 0;                      ///< of the store in which states_ were found
@@ -89,7 +89,7 @@ class ArgumentBinder {
   std::vector<Source> sources_;  ///< of all unknown dims of inputs, in order
   /// Unknown dims of states, and their sizes.
   std::vector<std::pair<Dim, std::int64_t>> state_dims_;
-  bool tells_one_by_one_ = false;  ///< inputs of other shapes can be bound by the two members above
+  bool dims_are_linear_ = false;  ///< inputs of other shapes can be bound by the two members above
 
   bool bound_ = false;
   DimBindings dims_, given_dims_;
