@@ -256,9 +256,9 @@ TEST_CASE("program text: errors name the position and the expectation", "[loweri
   rejected("store y[i0] = %1", "store z[i0] = %1", "p:29:11: there is no buffer z here");
   rejected("check n <=", "chek n <=", "p:18:1: there is no statement chek");
   check_rejected(replaced(summed, "before launch 1", "during launches 2..1"),
-                 "p:2:57: expected the number of the last launch");
+                 "p:2:59: expected the number of the last launch");
   check_rejected(replaced(summed, "collective 0: all_reduce", "collective 0: all_sum"),
-                 "p:2:13: expected all_reduce, reduce_scatter");
+                 "p:2:15: expected all_reduce, reduce_scatter");
   check_rejected("program @p, 0 regions\ncollective 0: all_reduce along data=2, before launch 0\n",
                  "p:3:1: expected a value of the collective");
 }
