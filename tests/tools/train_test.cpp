@@ -281,7 +281,7 @@ TEST_CASE("train has one source of text: a file or a folder", "[tools][train]") 
   const std::string command = small_training(scratch) + "--steps 1 ";
   const auto both = run_lathe(scratch, command + "--sources .");
   CHECK(both.status != 0);
-  CHECK_THAT(both.err, Contains("--sources excludes --text"));
+  CHECK_THAT(both.err, Contains("--text excludes --sources"));
   CHECK(names_in(scratch.path("run")).empty());
   CHECK(run_lathe(scratch, command).status == 0);
 }
