@@ -60,6 +60,14 @@ struct CumsumOptions {
 };
 /// Cumulative sum along dim. bf16 and f16 are summed in f32.
 Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options = {}, Where at = Where::current());
+struct RecurrenceOptions {
+  bool reverse = false;  ///< starts at the end: h[t] = a[t] * h[t+1] + b[t]
+  Tensor initial = {};   ///< the state before the first step, with the shape of b without dim; empty: 0
+};
+/// h[t] = a[t] * h[t-1] + b[t] along dim, such as a gated or diagonal state-space layer; returns all h, in the shape
+/// of b. `a` broadcasts to `b`. The state is computed in f64. [recurrence_shape]
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, DimIndex dim, const RecurrenceOptions& options = {},
+                         Where at = Where::current());
 /// Sorted elements and their original indices, as i64.
 struct Ranked {
   Tensor values, indices;

@@ -90,6 +90,8 @@ GraphMaker::Maybe GraphMaker::reduction(const Value& a) {
   if (a.rank() == 0 || a.dtype() == boolean) return std::nullopt;
   const auto dims = any_dims(a);
   const int d = any_dim(a);
+  if (is_float(a.dtype()) && one_in(12))
+    return linear_recurrence(tanh(a), one_in(2) ? sin(a) : tanh(a), d, one_in(2));
   if (one_in(8)) return cumsum(is_float(a.dtype()) ? tanh(a) : a, d, one_in(2), one_in(2));
   if (is_float(a.dtype()) && one_in(8)) {
     const Maybe steady = pick_steady(nullptr);

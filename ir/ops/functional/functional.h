@@ -111,6 +111,8 @@ Value checked_index(const Value& indices, const Dim& size);       ///< returns t
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
 /// Cumulative sums along dim. `exclusive` omits the element itself; `reverse` sums from the end.
 Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = false);
+/// h[t] = a[t] * h[t-1] + b[t] along dim, from h = 0; in reverse, h[t] = a[t] * h[t+1] + b[t]. Equal shapes.
+Value linear_recurrence(const Value& a, const Value& b, int dim, bool reverse = false);
 Value argsort(const Value& a, int dim, bool descending = false);               ///< positions, i64; stable
 Value top_k(const Value& a, const Dim& k, int dim = -1, bool largest = true);  ///< positions, i64, best first
 /// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: multiplies rows offsets[i] .. offsets[i+1] by weight i

@@ -87,6 +87,7 @@ enum class CustomKind {
   scatter_add,
   update_rows,
   cumsum,
+  linear_recurrence,
   argsort,
   top_k,
   grouped_matmul,

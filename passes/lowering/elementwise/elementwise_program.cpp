@@ -208,6 +208,7 @@ class Writer {
       case CustomKind::collective:
       case CustomKind::update_rows:
       case CustomKind::cumsum:
+      case CustomKind::linear_recurrence:
       case CustomKind::argsort:
       case CustomKind::top_k:
       case CustomKind::grouped_matmul:
@@ -235,6 +236,7 @@ class Writer {
       case CustomKind::collective:
       case CustomKind::update_rows:
       case CustomKind::cumsum:
+      case CustomKind::linear_recurrence:
       case CustomKind::argsort:
       case CustomKind::top_k:
       case CustomKind::grouped_matmul:

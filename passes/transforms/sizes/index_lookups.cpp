@@ -35,6 +35,7 @@ bool only_reads(const Node& node) {
     case CustomKind::scatter_add:
     case CustomKind::update_rows:
     case CustomKind::cumsum:
+    case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
     case CustomKind::grouped_matmul:

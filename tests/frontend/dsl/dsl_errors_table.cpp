@@ -74,6 +74,7 @@ const std::vector<DslError> table = {
     {__LINE__, "top_k_size", "4 elements", [](Graph& g) { top_k(x23(g), 4); }},
     {__LINE__, "dim_range", "dim 2", [](Graph& g) { cumsum(x23(g), 2); }},
     {__LINE__, "dim_range", "dim 2", [](Graph& g) { sort(x23(g), 2); }},
+    {__LINE__, "recurrence_shape", "f32[2, 1]", [](Graph& g) { linear_recurrence(x23(g), y(g, {2, 1}), 1); }},
     {__LINE__, "grouped_rank", "1 dims", [](Graph& g) { grouped_matmul(x(g, {3}), y(g, {2}, i64), {z(g, {4, 3})}); }},
     {__LINE__, "grouped_inner", "dim 1", [](Graph& g) { grouped_matmul(x23(g), y(g, {2}, i64), {z(g, {4, 5})}); }},
     {__LINE__, "grouped_offsets", "1 segments", [](Graph& g) { grouped_matmul(x23(g), y(g, {3}, i64), {z(g, {4, 3})}); }},
