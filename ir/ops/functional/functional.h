@@ -89,6 +89,8 @@ Value flatten(const Value& a, int first, int last);  ///< reshape that merges di
 Value contiguous(const Value& a);
 Value unsqueeze(const Value& a, int dim);
 Value squeeze(const Value& a, int dim);
+/// Windows of `size` elements along dim: dim counts the windows, a new last dim their elements.
+Value unfold(const Value& a, int dim, std::int64_t size, std::int64_t step = 1, std::int64_t dilation = 1);
 Value diagonal(const Value& a, int dim0, int dim1);  ///< removes both dims and appends their diagonal
 
 // ---- reductions
