@@ -138,6 +138,10 @@ Tensor pad(const Tensor& a, DimIndex dim, const Dim& low, const Dim& high, Where
   return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
 }
 
+Tensor unfold(const Tensor& a, DimIndex dim, const UnfoldOptions& o, Where at) {
+  return built("unfold", at, [&](auto& x) { return ir::unfold(x, dim, o.size, o.step, o.dilation); }, a);
+}
+
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, DimIndex dim, const RecurrenceOptions& options, Where at) {
   const auto steps = [&](const ir::Value& factors, const ir::Value& terms) {
     const ir::Value all = factors.shape() == terms.shape() ? factors : ir::expand(factors, terms.shape());

@@ -53,6 +53,15 @@ Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, Dim
 /// torch.gather: the element at each index along dim; indices have the rank of `a`.
 Tensor take_along(const Tensor& a, const Tensor& indices, DimIndex dim, Where at = Where::current());
 
+struct UnfoldOptions {
+  std::int64_t size;          ///< of a window
+  std::int64_t step = 1;      ///< distance between windows
+  std::int64_t dilation = 1;  ///< distance between the elements of a window
+};
+/// Windows along dim, without a copy: [.., n, ..] -> [.., (n - dilation (size - 1) - 1) / step + 1, .., size]. Their
+/// elements are the last dim. [unfold_size] [unfold_step]
+Tensor unfold(const Tensor& a, DimIndex dim, const UnfoldOptions& windows, Where at = Where::current());
+
 // ---- along a dim
 struct CumsumOptions {
   bool exclusive = false;  ///< excludes the element itself
