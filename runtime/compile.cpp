@@ -56,8 +56,7 @@ std::string collectives_text(const Program& program) {
   for (const Collective& collective : program.collectives) {
     text += fmt::format("{} {} {}:", static_cast<int>(collective.kind), collective.axis, collective.offset);
     for (const Collective::Part& part : collective.parts)
-      text += fmt::format(" {}[{}]", name(program.buffers[static_cast<std::size_t>(part.from)].dtype),
-                          part.elements.to_string());
+      text += fmt::format(" {}[{}]", name(program.buffers[part.from].dtype), part.elements.to_string());
     text += '\n';
   }
   return text;

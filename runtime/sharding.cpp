@@ -57,7 +57,7 @@ DimBindings sizes_on_process(DimBindings sizes, const std::vector<Split>& splits
 
 int threads_per_process(Ranks& ranks) {
   const std::vector<std::string> hosts = ranks.gather(host_name());
-  const auto here = std::ranges::count(hosts, hosts[static_cast<std::size_t>(ranks.rank())]);
+  const auto here = std::ranges::count(hosts, hosts[ranks.rank()]);
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / static_cast<int>(here));
 }
 

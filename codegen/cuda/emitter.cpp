@@ -147,7 +147,7 @@ class Emitter : RegionText {
   /// Computes in 32 bits if all index operands and the result fit; otherwise in 64.
   Expression compute(ValueId id) {
     const Instruction& in = info(id);
-    if (in.op == Opcode::get) return {vars_[static_cast<std::size_t>(in.integer)]};
+    if (in.op == Opcode::get) return {vars_[in.integer]};
     if (in.buffer != none) return {load(in)};
     const bool in_32 = indices_.computes_in_int32(id);
     const auto result = [&]() -> Expression {

@@ -19,9 +19,7 @@ namespace {
 
 /// Returns the C++ operator with the same semantics on these operands, or an empty string.
 std::string_view infix(const Kernel& kernel, const Instruction& in, bool in_int32) {
-  const auto operand = [&](std::size_t i) -> const Instruction& {
-    return kernel.values[static_cast<std::size_t>(in.args[i])];
-  };
+  const auto operand = [&](std::size_t i) -> const Instruction& { return kernel.values[in.args[i]]; };
   const kernel::Type type = operand(0).type;
   const bool exact = is_float(type.scalar) || type.lanes > 1, sums = exact || (in_int32 && type.scalar == i64);
   const auto where = [](bool fine, std::string_view sign) { return fine ? sign : std::string_view(); };

@@ -97,23 +97,23 @@ class Reader {
 
   void statement(const kernel::Store& s) {
     scratch_use(s.buffer);
-    const Space space = kernel_.buffers[static_cast<std::size_t>(s.buffer)].space;
+    const Space space = kernel_.buffers[s.buffer].space;
     if (threads_ == 0 && (space == Space::parameter || space == Space::shared))
       fail(kernel_, "a store outside the thread loops", "thread_store");
   }
 
   void scratch_use(BufferId id) const {
     if (id == none) return;
-    const kernel::BufferInfo& buffer = kernel_.buffers[static_cast<std::size_t>(id)];
+    const kernel::BufferInfo& buffer = kernel_.buffers[id];
     const bool own = buffer.space == Space::stack || buffer.space == Space::register_;
-    if (own && depth_[static_cast<std::size_t>(id)] != threads_)
+    if (own && depth_[id] != threads_)
       fail(kernel_, fmt::format("{} is used in another thread loop than it is allocated in", buffer.name),
            "scratch_offset");
   }
 
   void statement(const kernel::Alloc& s) {
-    const kernel::BufferInfo& buffer = kernel_.buffers[static_cast<std::size_t>(s.buffer)];
-    depth_[static_cast<std::size_t>(s.buffer)] = threads_;
+    const kernel::BufferInfo& buffer = kernel_.buffers[s.buffer];
+    depth_[s.buffer] = threads_;
     if (buffer.space != Space::shared) return;
     const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
     const int alignment = shared_alignment(kernel_, s.buffer);
@@ -186,7 +186,7 @@ class Bounds {
     if (in.op == Opcode::constant) {
       result = {.integer = in.integer, .real = in.real};
     } else if (in.op == Opcode::dim) {
-      result.integer = dims_[static_cast<std::size_t>(in.integer)];
+      result.integer = dims_[in.integer];
     } else if (in.op == Opcode::scalar && in.type.lanes == 1) {
       std::vector<kernel::Scalar> args;
       for (const ValueId arg : in.args) args.push_back(known_.at(arg));

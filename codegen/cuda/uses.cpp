@@ -39,10 +39,10 @@ class Counter {
   }
 
   void statement(const kernel::Compute& s) {
-    const kernel::Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
+    const kernel::Instruction& in = kernel_.values[s.value];
     for (const ValueId arg : in.args) use(arg);
     use(in.mask);
-    home_[static_cast<std::size_t>(s.value)] = here_;
+    home_[s.value] = here_;
   }
   void statement(const kernel::Store& s) {
     for (const ValueId id : {s.index, s.stride, s.value, s.mask}) use(id);

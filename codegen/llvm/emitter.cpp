@@ -115,7 +115,7 @@ class Emitter : KernelCode {
     for (std::size_t i = 0; i < kernel_.values.size(); ++i) {
       const Instruction& in = kernel_.values[i];
       if (in.op == Opcode::constant) values_[i] = scalars_.constant(in);
-      if (in.op == Opcode::dim) values_[i] = dims_[static_cast<std::size_t>(in.integer)];
+      if (in.op == Opcode::dim) values_[i] = dims_[in.integer];
     }
   }
 
@@ -217,9 +217,7 @@ class Emitter : KernelCode {
       case Opcode::load_strided:
         return memory_.load_strided(access(in.buffer, in.type.lanes, in.mask, 0), args[0], args[1]);
       case Opcode::gather: return memory_.gather(access(in.buffer, in.type.lanes, in.mask, 0), args[0]);
-      case Opcode::get:
-        return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes),
-                             vars_[static_cast<std::size_t>(in.integer)]);
+      case Opcode::get: return b_.CreateLoad(scalars_.type(in.type.scalar, in.type.lanes), vars_[in.integer]);
       case Opcode::intrinsic: return hook_of(kernel_, in).emit(in, *this);
     }
     throw InternalError("a value that no statement computes");

@@ -26,7 +26,7 @@ int Kernel::parameter_count() const {
 bool Kernel::is_collective(const Statement& statement) const {
   const auto* compute = std::get_if<Compute>(&statement.node);
   return std::holds_alternative<Barrier>(statement.node) || std::holds_alternative<IntrinsicRegion>(statement.node) ||
-         (compute && kernel::is_collective(values[static_cast<std::size_t>(compute->value)]));
+         (compute && kernel::is_collective(values[compute->value]));
 }
 
 int TensorMap::box_rows() const { return std::accumulate(box.begin() + 1, box.end(), 1, std::multiplies()); }

@@ -63,7 +63,7 @@ enum class Opcode : std::uint8_t {
   load_strided,  // buffer[args[0] + lane * args[1]]
   gather,        // buffer[args[0].lane]
   get,           // current value of variable `integer`
-  machine,       // operation given by `machine`, which may have no value
+  intrinsic,     // operation given by `machine`, which may have no value
 };
 
 inline constexpr int warp_threads = 32, warpgroup_threads = 128;

@@ -27,9 +27,9 @@ class Printer : IntrinsicText {
   std::string run() {
     add("kernel ", canonical_ ? "@k" : syntax::sigiled('@', kernel_.name), "(");
     for (int i = 0; i < kernel_.parameter_count(); ++i) {
-      const BufferInfo& buffer = kernel_.buffers[static_cast<std::size_t>(i)];
-      add(i ? ", " : "", buffer_names_[static_cast<std::size_t>(i)], ": ", kernel::name(buffer.access), " ",
-          lathe::name(buffer.dtype), buffer.noalias ? "" : " aliased");
+      const BufferInfo& buffer = kernel_.buffers[i];
+      add(i ? ", " : "", buffer_names_[i], ": ", kernel::name(buffer.access), " ", lathe::name(buffer.dtype),
+          buffer.noalias ? "" : " aliased");
     }
     for (std::size_t i = 0; i < kernel_.dims.size(); ++i) {
       add(i ? ", " : "; ");
@@ -79,7 +79,7 @@ class Printer : IntrinsicText {
     const Instruction& in = at(value.id);
     if (in.op == Opcode::constant) return put_constant(out, in);
     if (in.op == Opcode::dim) return put_dim(out, static_cast<std::size_t>(in.integer));
-    const Name known = value_names_[static_cast<std::size_t>(value.id)];
+    const Name known = value_names_[value.id];
     if (known.letter != 0) return put(out, known);
     out += fmt::format("<undefined {}>", value.id);
   }
@@ -110,10 +110,10 @@ class Printer : IntrinsicText {
     }
   }
 
-  const std::string& buffer(BufferId id) const override { return buffer_names_[static_cast<std::size_t>(id)]; }
-  const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  const std::string& buffer(BufferId id) const override { return buffer_names_[id]; }
+  const Instruction& at(ValueId id) const { return kernel_.values[id]; }
 
-  const std::string& var(VarId id) const override { return var_names_[static_cast<std::size_t>(id)]; }
+  const std::string& var(VarId id) const override { return var_names_[id]; }
 
   std::string value(ValueId id) const override {
     std::string text;
@@ -127,7 +127,7 @@ class Printer : IntrinsicText {
       return !canonical_ && std::count(kernel_.dims.begin(), kernel_.dims.end(), "i" + std::to_string(number)) > 0;
     };
     while (is_dim(next_index_)) ++next_index_;
-    value_names_[static_cast<std::size_t>(id)] = {'i', next_index_++};
+    value_names_[id] = {'i', next_index_++};
   }
 
   void suffix(ValueId mask, int alignment) {
@@ -178,7 +178,7 @@ class Printer : IntrinsicText {
         add("load ", buffer(in.buffer), "[", Named{in.args[0]}, " by ", Named{in.args[1]}, "]");
         break;
       case Opcode::gather: add("gather ", buffer(in.buffer), "[", Named{in.args[0]}, "]"); break;
-      case Opcode::get: add("get ", var_names_[static_cast<std::size_t>(in.integer)]); break;
+      case Opcode::get: add("get ", var_names_[in.integer]); break;
       case Opcode::intrinsic: out_ += in.machine->record->text(in, *this); break;
     }
     suffix(in.mask, in.alignment);
@@ -202,7 +202,7 @@ class Printer : IntrinsicText {
       out_ += "\n";
       return;
     }
-    value_names_[static_cast<std::size_t>(s.value)] = {'%', next_value_++};
+    value_names_[s.value] = {'%', next_value_++};
     add(Named{s.value}, " = ");
     expression(at(s.value));
     add(" : ", at(s.value).type, "\n");
@@ -220,17 +220,17 @@ class Printer : IntrinsicText {
 
   void statement(const SetVar& s) {
     indent();
-    std::string& var = var_names_[static_cast<std::size_t>(s.var)];
+    std::string& var = var_names_[s.var];
     if (s.declares) {
       var = "v" + std::to_string(next_var_++);
-      add("var ", var, ": ", kernel_.vars[static_cast<std::size_t>(s.var)].type, " = ", Named{s.value}, "\n");
+      add("var ", var, ": ", kernel_.vars[s.var].type, " = ", Named{s.value}, "\n");
     } else {
       add("set ", var, " = ", Named{s.value}, "\n");
     }
   }
 
   void statement(const Alloc& s) {
-    const BufferInfo& info = kernel_.buffers[static_cast<std::size_t>(s.buffer)];
+    const BufferInfo& info = kernel_.buffers[s.buffer];
     indent();
     add("alloc ", buffer(s.buffer), ": ", lathe::name(info.dtype), "[", info.count, "] @", kernel::name(info.space),
         "\n");

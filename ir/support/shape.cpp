@@ -50,7 +50,7 @@ bool TensorType::is_row_major() const {
   if (strides.size() != shape.dims().size()) return false;
   Dim expected(1);
   for (int i = rank() - 1; i >= 0; --i) {
-    if (strides[static_cast<std::size_t>(i)] != expected) return false;
+    if (strides[i] != expected) return false;
     if (i > 0) expected = expected * shape[i].unnamed();
   }
   return true;
@@ -60,7 +60,7 @@ bool TensorType::is_contiguous() const {
   Dim expected(1);
   for (int i = rank() - 1; i >= 0; --i) {
     if (shape[i].is(1)) continue;
-    if (strides[static_cast<std::size_t>(i)] != expected) return false;
+    if (strides[i] != expected) return false;
     expected = expected * shape[i].unnamed();
   }
   return true;

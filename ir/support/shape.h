@@ -18,7 +18,7 @@ class Shape {
   explicit Shape(std::vector<Dim> dims) : dims_(std::move(dims)) {}
 
   int rank() const { return static_cast<int>(dims_.size()); }
-  const Dim& operator[](int i) const { return dims_[static_cast<std::size_t>(i)]; }
+  const Dim& operator[](int i) const { return dims_[i]; }
   void set(int i, Dim dim) { dims_.set(static_cast<std::size_t>(i), std::move(dim)); }
   const std::vector<Dim>& dims() const { return dims_.items(); }
   auto begin() const { return dims_.begin(); }

@@ -18,12 +18,17 @@ class NodeMap {
   decltype(auto) operator[](ValueId id) { return values_[id.index]; }
   decltype(auto) operator[](ValueId id) const { return values_[id.index]; }
   bool contains(ValueId id) const { return id.valid() && static_cast<std::size_t>(id.index) < values_.size(); }
+  /// Whether there are no entries, as in a map that was constructed without a graph.
+  bool empty() const { return values_.empty(); }
 
   /// Adds entries for nodes that the graph has gained.
   void grow(const Graph& graph) { values_.resize(graph.nodes.size()); }
 
+  auto begin() { return values_.begin(); }
+  auto end() { return values_.end(); }
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
+  bool operator==(const NodeMap&) const = default;
 
  private:
   std::vector<T> values_;

@@ -283,8 +283,7 @@ class FineTuning::Run {
   double loss_of_update(std::int64_t update) const {
     const std::vector<LossPoint>& all = trainer_->history().training;
     double sum = 0;
-    for (std::int64_t i = (update - 1) * o_.accumulate; i < update * o_.accumulate; ++i)
-      sum += all[static_cast<std::size_t>(i)].loss;
+    for (std::int64_t i = (update - 1) * o_.accumulate; i < update * o_.accumulate; ++i) sum += all[i].loss;
     return sum / static_cast<double>(o_.accumulate);
   }
 

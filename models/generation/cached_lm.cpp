@@ -60,7 +60,7 @@ std::int64_t size_of(const std::vector<CachedLm::TokenId>& prompt) {
 std::vector<std::vector<CachedLm::TokenId>> chosen(const std::vector<std::vector<CachedLm::TokenId>>& texts,
                                                    std::span<const std::int64_t> which) {
   std::vector<std::vector<CachedLm::TokenId>> taken;
-  for (const std::int64_t index : which) taken.push_back(texts[static_cast<std::size_t>(index)]);
+  for (const std::int64_t index : which) taken.push_back(texts[index]);
   return taken;
 }
 
@@ -175,11 +175,11 @@ void CachedLm::read_chunk(const Reading& how, std::int64_t first, std::int64_t c
   HostTensor ids(i64, {B, count}), positions(i64, {B, count}), last(i64, {B});
   std::int64_t seen = 0;
   for (std::int64_t b = 0; b < B; ++b) {
-    const std::vector<CachedLm::TokenId>& text = how.texts[static_cast<std::size_t>(b)];
+    const std::vector<CachedLm::TokenId>& text = how.texts[b];
     const std::int64_t end = size_of(text) - 1;
     for (std::int64_t t = 0; t < count; ++t) {
       const std::int64_t at = std::min(first + t, end);
-      ids.set_int(b * count + t, text[static_cast<std::size_t>(at)]);
+      ids.set_int(b * count + t, text[at]);
       positions.set_int(b * count + t, at);
     }
     last.set_int(b, std::clamp<std::int64_t>(end - first, 0, count - 1));
@@ -190,7 +190,7 @@ void CachedLm::read_chunk(const Reading& how, std::int64_t first, std::int64_t c
   run(how, std::move(inputs), chunk_logits_, seen);
   const std::size_t row = chunk_logits_.bytes() / static_cast<std::size_t>(B);
   for (std::int64_t b = 0; b < B; ++b) {
-    const std::int64_t end = size_of(how.texts[static_cast<std::size_t>(b)]) - 1;
+    const std::int64_t end = size_of(how.texts[b]) - 1;
     if (first <= end && end < first + count)
       std::memcpy(logits.data() + static_cast<std::size_t>(b) * row,
                   chunk_logits_.data() + static_cast<std::size_t>(b) * row, row);
@@ -236,9 +236,9 @@ const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, c
   const std::int64_t B = batch();
   HostTensor ids(i64, {B, 1}), positions(i64, {B, 1}), from(i64, {B});
   for (std::int64_t b = 0; b < B; ++b) {
-    ids.set_int(b, last_[static_cast<std::size_t>(b)]);
-    positions.set_int(b, lengths_[static_cast<std::size_t>(b)] - 1);
-    if (!parents.empty()) from.set_int(b, parents[static_cast<std::size_t>(b)]);
+    ids.set_int(b, last_[b]);
+    positions.set_int(b, lengths_[b] - 1);
+    if (!parents.empty()) from.set_int(b, parents[b]);
   }
   InputRefs inputs{{"input_ids", ids}, {"positions", positions}};
   if (!parents.empty()) inputs.emplace("parents", from);

@@ -88,10 +88,10 @@ void CachedSeq2Seq::read(std::span<const std::vector<TokenId>> prompts, Work wor
   HostTensor ids(i64, {sources_, source_length_});
   mask_ = HostTensor(i64, {sources_, source_length_});
   for (std::int64_t i = 0; i < sources_; ++i) {
-    const std::vector<TokenId>& prompt = prompts[static_cast<std::size_t>(i)];
+    const std::vector<TokenId>& prompt = prompts[i];
     for (std::int64_t s = 0; s < source_length_; ++s) {
       const bool is_token = s < std::ssize(prompt);
-      ids.set_int(i * source_length_ + s, is_token ? prompt[static_cast<std::size_t>(s)] : model_.padding());
+      ids.set_int(i * source_length_ + s, is_token ? prompt[s] : model_.padding());
       mask_.set_int(i * source_length_ + s, is_token ? 1 : 0);
     }
   }
@@ -110,8 +110,8 @@ const HostTensor& CachedSeq2Seq::next(std::span<const TokenId> tokens, std::span
   last_.assign(tokens.begin(), tokens.end());
   HostTensor ids(i64, {batch_, 1}), from(i64, {batch_});
   for (std::int64_t i = 0; i < batch_; ++i) {
-    ids.set_int(i, tokens[static_cast<std::size_t>(i)]);
-    if (!parents.empty()) from.set_int(i, parents[static_cast<std::size_t>(i)]);
+    ids.set_int(i, tokens[i]);
+    if (!parents.empty()) from.set_int(i, parents[i]);
   }
   InputRefs inputs{{"decoder_input_ids", ids}};
   if (work_ == Work::beams) inputs.emplace("parents", from);

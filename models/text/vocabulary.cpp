@@ -91,8 +91,7 @@ std::vector<std::int64_t> Vocabulary::encode(std::string_view text) const {
 std::string Vocabulary::decode(const std::vector<std::int64_t>& ids) const {
   std::u32string characters;
   for (const std::int64_t id : ids)
-    characters.push_back(id >= 1 && id < size() ? characters_[static_cast<std::size_t>(id - 1)]
-                                                : replacement_character);
+    characters.push_back(id >= 1 && id < size() ? characters_[id - 1] : replacement_character);
   return encode_utf8(characters);
 }
 

@@ -20,7 +20,7 @@ namespace lathe {
 struct Compilation : Lowered {
   CompileRequest request;
   Machine machine;
-  std::vector<bool> recomputed = {};  ///< set by "rematerialize": by node, whether it is a copy for a late reader
+  ir::NodeMap<bool> recomputed = {};  ///< set by "rematerialize": whether a node is a copy for a late reader
   std::vector<RecomputedKind> recomputed_kinds = {};  ///< the same by kind, in the order of the decisions
   std::shared_ptr<KernelPool> pool = {};              ///< kernels built by "rematerialize"
   std::optional<MemoryPlan> plan = {};

@@ -62,21 +62,21 @@ class Rematerializer {
       if (!next) fail(now);
       now = std::move(*next);
     }
-    result.recomputed = copies_among(now.origins);
+    result.recomputed = copies_among(now.graph, now.origins);
     result.recomputed_kinds = std::move(recomputed_);
     result.graph = std::move(now.graph);
   }
 
  private:
-  static std::vector<bool> copies_among(const std::vector<Origin>& origins) {
-    std::vector<bool> copies;
-    for (const Origin& origin : origins) copies.push_back(origin.copy);
+  static NodeMap<bool> copies_among(const Graph& graph, const std::vector<Origin>& origins) {
+    NodeMap<bool> copies(graph);
+    for (const ValueId id : all_values(graph)) copies[id] = origins[id.index].copy;
     return copies;
   }
 
   Attempt attempt(Graph graph, std::vector<Origin> origins) const {
     const LowerOptions& options = from_.request.lower;
-    FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(origins));
+    FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(graph, origins));
     Program program = make_kernels(graph, regions, from_.machine, options, *from_.pool);
     order_collectives(program, options.bucket_bytes);
     MemoryPlan plan = plan_memory(program, budget_.dims, budget_.threads);
@@ -89,7 +89,7 @@ class Rematerializer {
     const Node& node = attempt.graph[id];
     const bool sums = node.op->as<Reduce>() || node.op->as<Contraction>() || node.op == &ops::scatter_add;
     if (!sums || attempt.regions.region(id) < 0) return "";
-    const Region& region = attempt.regions.regions[static_cast<std::size_t>(attempt.regions.region(id))];
+    const Region& region = attempt.regions.regions[attempt.regions.region(id)];
     const bool added_to = region.kind() == RegionKind::scatter && region.members.size() > 1;
     return fmt::format("{} {} {} {}", static_cast<int>(region.kind()), region.domain.to_string(),
                        region.folded_dims(), added_to);
@@ -98,8 +98,8 @@ class Rematerializer {
   /// Whether every sum, including copies, is computed as in the graph without copies.
   bool sums_as_before(const Attempt& attempt) const {
     for (const ValueId id : all_values(attempt.graph)) {
-      const Origin& origin = attempt.origins[static_cast<std::size_t>(id.index)];
-      if (how_summed(attempt, id) != sums_[static_cast<std::size_t>(origin.node)]) return false;
+      const Origin& origin = attempt.origins[id.index];
+      if (how_summed(attempt, id) != sums_[origin.node]) return false;
     }
     return true;
   }
@@ -122,7 +122,7 @@ class Rematerializer {
   /// Returns the region of the launch at the peak.
   static int peak_region(const Attempt& now) {
     const int peak = now.plan.peak_launch;
-    return peak < 0 ? 0 : now.program.launches[static_cast<std::size_t>(peak)].info.region;
+    return peak < 0 ? 0 : now.program.launches[peak].info.region;
   }
 
   /// Returns the old origins with those of the copies inserted, without nodes that are no longer read.
@@ -133,7 +133,7 @@ class Rematerializer {
     NodeMap<int> copied(graph, -1);  // the node that it is a copy of, in the graph without copies
     for (std::size_t w = 0; w < wanted.size(); ++w)
       for (std::size_t v = 0; v < wanted[w].values.size(); ++v)
-        copied[copies[w][v]] = old[static_cast<std::size_t>(wanted[w].values[v].index)].node;
+        copied[copies[w][v]] = old[wanted[w].values[v].index].node;
     std::vector<Origin> result;
     std::size_t next = 0;
     for (const ValueId id : all_values(graph)) {

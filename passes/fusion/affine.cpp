@@ -23,8 +23,7 @@ AffineIndex broadcast_index(const Shape& operand, const Shape& result, const Aff
   const int shift = result.rank() - operand.rank();
   for (int i = 0; i < operand.rank(); ++i) {
     const bool stretched = operand[i].is(1) && !result[i + shift].is(1);
-    found.push_back(stretched ? AffineComponent{.dim = -1, .scale = 0, .offset = 0}
-                              : index[static_cast<std::size_t>(i + shift)]);
+    found.push_back(stretched ? AffineComponent{.dim = -1, .scale = 0, .offset = 0} : index[i + shift]);
   }
   return found;
 }
@@ -33,7 +32,7 @@ AffineComponent composed(const AffineComponent& component, const AffineIndex& in
   std::vector<ir::IndexMap::Term> terms;  // at most one per dim
   Dim offset = component.offset;
   component.each_term([&](int dim, std::int64_t scale) {
-    const AffineComponent& outer = index[static_cast<std::size_t>(dim)];
+    const AffineComponent& outer = index[dim];
     offset = offset + Dim(scale) * outer.offset;
     outer.each_term([&](int outer_dim, std::int64_t outer_scale) {
       const auto same = std::ranges::find(terms, outer_dim, &ir::IndexMap::Term::dim);
@@ -64,7 +63,7 @@ Linear linear_form(const AffineIndex& index, const std::vector<Dim>& strides, co
   for (std::size_t i = 0; i < index.size(); ++i) {
     form.offset = form.offset + index[i].offset * strides[i];
     index[i].each_term([&](int dim, std::int64_t scale) {
-      Dim& coefficient = form.coefficients[static_cast<std::size_t>(dim)];
+      Dim& coefficient = form.coefficients[dim];
       coefficient = coefficient + Dim(scale) * strides[i];
     });
   }
@@ -83,21 +82,20 @@ bool reads_by_address(const ir::Node& node) {
          ir::is_collective(*node.op);
 }
 
-std::vector<Placement> placements(const ir::Graph& graph) {
-  std::vector<Placement> found;
-  found.reserve(graph.nodes.size());
+ir::NodeMap<Placement> placements(const ir::Graph& graph) {
+  ir::NodeMap<Placement> found(graph);
   for (const ir::ValueId id : ir::all_values(graph)) {
     const ir::Node& node = graph[id];
     if (!is_alias(node)) {
-      found.push_back({.base = id, .offset = 0});
+      found[id] = {.base = id, .offset = 0};
       continue;
     }
     const ir::ValueId source = node.operands[0];
-    Placement placement = found[static_cast<std::size_t>(source.index)];
+    Placement placement = found[source];
     const ir::IndexMap map = node.op->as<ir::View>()->map(graph, node);
     for (std::size_t i = 0; i < map.components.size(); ++i)
       placement.offset = placement.offset + map.components[i].offset * graph[source].type.strides[i];
-    found.push_back(placement);
+    found[id] = placement;
   }
   return found;
 }

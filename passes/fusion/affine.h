@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe {
@@ -52,6 +52,6 @@ ir::ValueId through_aliases(const ir::Graph& graph, ir::ValueId id);
 /// of a collective.
 bool reads_by_address(const ir::Node& node);
 /// Returns the placement of every value of a graph.
-std::vector<Placement> placements(const ir::Graph& graph);
+ir::NodeMap<Placement> placements(const ir::Graph& graph);
 
 }  // namespace lathe

@@ -61,21 +61,14 @@ namespace {
 class Planner {
  public:
   Planner(const Graph& graph, const FusionOptions& options)
-      : graph_(graph), options_(options), users_(graph), results_(graph.nodes.size(), false) {
-    const std::size_t n = graph.nodes.size();
-    plan_.region_of.assign(n, -1);
-    plan_.stored.assign(n, false);
-    plan_.dims.resize(n);
-    plan_.space.resize(n);
-    plan_.placement = placements(graph);
-    plan_.inlined.assign(n, false);
-    for (const ValueId id : graph.results()) results_[at(id)] = true;
+      : graph_(graph), options_(options), users_(graph), results_(graph, false), plan_(graph) {
+    for (const ValueId id : graph.results()) results_[id] = true;
     if (options.attention)
       attention_ =
           AttentionRegions(graph, plan_, {options.attention_sums, options.attention_costs, options.attention_decode});
     inline_beside_attentions();
     reads_ = all_reads(graph, plan_.inlined);
-    region_graph_.emplace(plan_, attention_, reads_);
+    region_graph_.emplace(graph_, plan_, attention_, reads_);
     sizes_.emplace(graph_, plan_, reads_);
   }
 
@@ -90,8 +83,6 @@ class Planner {
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
   bool is_computed(ValueId id) const { return is_computed_in_region(graph_, id, plan_.inlined); }
 
   /// Returns the nodes outside of attentions in graph order, except that nodes that read an attention come after
@@ -99,11 +90,11 @@ class Planner {
   std::vector<ValueId> placement_order() const {
     const std::size_t n = graph_.nodes.size();
     const auto unit = [&](ValueId id) {  // the node's own unit, or that of its attention
-      return plan_.region(id) < 0 ? at(id) : n + static_cast<std::size_t>(attention_.unit_of(plan_.region(id)));
+      return plan_.region(id) < 0 ? static_cast<std::size_t>(id.index) : n + attention_.unit_of(plan_.region(id));
     };
     const JaggedList<std::size_t> readers(n + plan_.regions.size(), [&](const auto& add) {
       for (const ValueId id : all_values(graph_))
-        for (const Read& read : reads_[at(id)])
+        for (const Read& read : reads_[id])
           if (unit(read.value) != unit(id)) add(unit(read.value), unit(id));
     });
     std::vector<int> waits(readers.size(), 0);
@@ -136,7 +127,7 @@ class Planner {
   /// Chooses the nodes to inline outside of attentions. `copied_operands` does not apply to the matmuls of
   /// attentions.
   void inline_beside_attentions() {
-    using Marks = std::vector<bool>;
+    using Marks = NodeMap<bool>;
     const auto is_alone = [&](ValueId product) {
       return plan_.region(product) < 0 && attention_.region_summed_by(product) < 0;
     };
@@ -144,7 +135,7 @@ class Planner {
         graph_, options_.row_sums ? find_row_sums(graph_) : Marks{},
         options_.copied_operands > 0 ? find_copied_operands(graph_, options_.copied_operands, is_alone) : Marks{});
     for (const ValueId id : all_values(graph_))
-      if (plan_.region(id) < 0 && chosen[at(id)]) plan_.inlined[at(id)] = true;
+      if (plan_.region(id) < 0 && chosen[id]) plan_.inlined[id] = true;
   }
 
   void place(ValueId id) {
@@ -174,10 +165,10 @@ class Planner {
     for (const ValueId other : users_[node.operands[0]]) {
       const int r = plan_.region(other);
       if (other == id || r < 0 || graph_[other].op != node.op || graph_[other].operands != node.operands) continue;
-      if (!may_come_as_early(options_.recomputed, {id}, plan_.regions[static_cast<std::size_t>(r)].members)) continue;
-      plan_.region_of[at(id)] = r;
-      plan_.regions[static_cast<std::size_t>(r)].members.push_back(id);
-      plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(node.type.shape);
+      if (!may_come_as_early(options_.recomputed, {id}, plan_.regions[r].members)) continue;
+      plan_.region_of[id] = r;
+      plan_.regions[r].members.push_back(id);
+      plan_.dims[id] = plan_.space[id] = identity_dims(node.type.shape);
       sizes_->note(id);
       return true;
     }
@@ -189,12 +180,12 @@ class Planner {
   bool add_in_place(ValueId id) {
     const auto found = options_.scatter_in_place ? scatter_base(graph_, plan_, users_, results_, id) : std::nullopt;
     if (!found || would_cycle(id, plan_.region(found->scatter))) return false;
-    plan_.region_of[at(id)] = plan_.region(found->scatter);
-    plan_.regions[static_cast<std::size_t>(plan_.region(found->scatter))].members.push_back(id);
-    plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
+    plan_.region_of[id] = plan_.region(found->scatter);
+    plan_.regions[plan_.region(found->scatter)].members.push_back(id);
+    plan_.dims[id] = plan_.space[id] = identity_dims(graph_[id].type.shape);
     for (Placement& placement : plan_.placement)
       if (placement.base == found->base) placement.base = id;
-    plan_.stored[at(found->base)] = true;
+    plan_.stored[found->base] = true;
     sizes_->note(id);
     return true;
   }
@@ -214,8 +205,8 @@ class Planner {
   }
 
   void start(ValueId id, RegionKind kind, Shape domain) {
-    plan_.region_of[at(id)] = static_cast<int>(plan_.regions.size());
-    plan_.dims[at(id)] = plan_.space[at(id)] = identity_dims(graph_[id].type.shape);
+    plan_.region_of[id] = static_cast<int>(plan_.regions.size());
+    plan_.dims[id] = plan_.space[id] = identity_dims(graph_[id].type.shape);
     plan_.regions.push_back({.form = form_of(kind), .domain = std::move(domain), .members = {id}});
     sizes_->note(id);
   }
@@ -228,7 +219,7 @@ class Planner {
     std::size_t count = 0;
     for (const int d : reduced_dims(graph_, reduce)) {
       if (space[d].is(1)) continue;
-      first = std::min(first, dims[static_cast<std::size_t>(d)]);
+      first = std::min(first, dims[d]);
       ++count;
     }
     std::size_t wanted = 0;
@@ -239,13 +230,13 @@ class Planner {
   }
 
   void set_reduced_dims(ValueId id, const std::vector<int>& operand_dims) {
-    plan_.dims[at(id)] = result_dims(graph_, graph_[id], operand_dims);
-    plan_.space[at(id)] = operand_dims;
+    plan_.dims[id] = result_dims(graph_, graph_[id], operand_dims);
+    plan_.space[id] = operand_dims;
   }
 
   bool join(ValueId id) {
     std::vector<int> candidates;
-    for (const Read& read : reads_[at(id)])
+    for (const Read& read : reads_[id])
       if (const int r = plan_.region(read.value); r >= 0) candidates.push_back(r);
     std::sort(candidates.rbegin(), candidates.rend());
     candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
@@ -255,14 +246,14 @@ class Planner {
   }
 
   bool join(ValueId id, int r) {
-    Region& region = plan_.regions[static_cast<std::size_t>(r)];
+    Region& region = plan_.regions[r];
     const Node& node = graph_[id];
     const bool reduction = node.op->as<Reduce>() != nullptr;
     if (region.kind() != RegionKind::rows && region.kind() != RegionKind::product) return false;
     if (!may_come_as_early(options_.recomputed, {id}, region.members) || !sizes_->takes(r, id)) return false;
     if (region.kind() == RegionKind::product && (reduction || better_left_to_its_reduction(id, r))) return false;
     const Shape& space = index_space(graph_, node);
-    const auto dims = align(graph_, plan_, region, space, reads_[at(id)]);
+    const auto dims = align(graph_, plan_, region, space, reads_[id]);
     if (!dims || would_cycle(id, r)) return false;
     if (reduction) {
       if (!covers_domain(region, *dims)) return false;
@@ -273,9 +264,9 @@ class Planner {
       region.form = RowsRegion{.inner = inner};
       set_reduced_dims(id, *dims);
     } else {
-      plan_.dims[at(id)] = plan_.space[at(id)] = *dims;
+      plan_.dims[id] = plan_.space[id] = *dims;
     }
-    plan_.region_of[at(id)] = r;
+    plan_.region_of[id] = r;
     region.members.push_back(id);
     sizes_->note(id);
     return true;
@@ -293,7 +284,7 @@ class Planner {
       return graph_[user].op->as<Reduce>() && folds_trailing_dims(graph_, graph_[user]);
     });
     if (!reduced) return false;
-    for (const Read& read : reads_[at(id)])
+    for (const Read& read : reads_[id])
       if (plan_.region(read.value) == r && users_[read.value].size() > 1) return true;
     return users.size() == 1;
   }
@@ -301,17 +292,17 @@ class Planner {
   /// Whether an operand of the node depends on region r through another region.
   bool would_cycle(ValueId id, int r) const {
     std::vector<int> others;
-    for (const Read& read : reads_[at(id)])
+    for (const Read& read : reads_[id])
       if (const int other = plan_.region(read.value); other >= 0 && other != r) others.push_back(other);
     return region_graph_->depends_on(others, r);
   }
 
   void mark_stored() {
-    const auto store = [&](ValueId id) { plan_.stored[at(plan_.placement[at(id)].base)] = true; };
+    const auto store = [&](ValueId id) { plan_.stored[plan_.placement[id].base] = true; };
     for (const ValueId id : graph_.results()) store(id);
     for (const ValueId id : all_values(graph_)) {
-      if (graph_[id].op->as<Argument>()) plan_.stored[at(id)] = true;
-      for (const Read& read : reads_[at(id)])
+      if (graph_[id].op->as<Argument>()) plan_.stored[id] = true;
+      for (const Read& read : reads_[id])
         if (plan_.region(read.value) != plan_.region(id)) store(read.value);
     }
   }
@@ -319,8 +310,8 @@ class Planner {
   const Graph& graph_;
   FusionOptions options_;
   Users users_;
-  std::vector<bool> results_;             // by node
-  std::vector<std::vector<Read>> reads_;  // by node
+  NodeMap<bool> results_;  // whether the graph returns it
+  NodeReads reads_;
   std::optional<RegionGraph> region_graph_;
   std::optional<RegionSizes> sizes_;
   FusionPlan plan_;
@@ -339,7 +330,7 @@ std::vector<int> drop_empty_regions(FusionPlan& plan) {
   }
   plan.regions = std::move(kept);
   for (int& r : plan.region_of)
-    if (r >= 0) r = now[static_cast<std::size_t>(r)];
+    if (r >= 0) r = now[r];
   return now;
 }
 

@@ -19,24 +19,34 @@ struct AttentionSearch;  // passes/fusion/attention/fuse_attention.h
 /// changed: fusion is a partition of its nodes.
 struct FusionPlan {
   std::vector<Region> regions;  ///< in an order in which they can run
-  std::vector<int> region_of;   ///< by node: its region; -1 for arguments, views and inlined nodes
-  std::vector<bool> inlined;    ///< by node: computed by its readers
-  std::vector<bool> stored;     ///< by node: has a buffer
+  ir::NodeMap<int> region_of;   ///< -1 for arguments, views and inlined nodes
+  ir::NodeMap<bool> inlined;    ///< whether its readers compute it
+  ir::NodeMap<bool> stored;     ///< whether it has a buffer
   /// By member: the domain dim of each of its dims; -1 if its size is 1.
-  std::vector<std::vector<int>> dims;
-  std::vector<std::vector<int>> space;  ///< by member: the same for its index space, for a reduction that of its
-                                        ///< operand
-  std::vector<Placement> placement;     ///< by node
+  ir::NodeMap<std::vector<int>> dims;
+  /// By member: the same for its index space, for a reduction that of its operand.
+  ir::NodeMap<std::vector<int>> space;
+  ir::NodeMap<Placement> placement;
   /// By update: whether all readers of the old state run before the new one is written.
   std::vector<bool> last_reader_first;
   /// The result of the search for attentions; null without a search.
   std::shared_ptr<const AttentionSearch> attentions;
 
-  int region(ir::ValueId id) const { return region_of[static_cast<std::size_t>(id.index)]; }
-  bool is_inlined(ir::ValueId id) const { return inlined[static_cast<std::size_t>(id.index)]; }
-  bool is_stored(ir::ValueId id) const { return stored[static_cast<std::size_t>(id.index)]; }
-  const std::vector<int>& member_dims(ir::ValueId id) const { return dims[static_cast<std::size_t>(id.index)]; }
-  const std::vector<int>& space_dims(ir::ValueId id) const { return space[static_cast<std::size_t>(id.index)]; }
+  FusionPlan() = default;
+  /// Every value is placed, and none is in a region, inlined or stored.
+  explicit FusionPlan(const ir::Graph& graph)
+      : region_of(graph, -1),
+        inlined(graph, false),
+        stored(graph, false),
+        dims(graph),
+        space(graph),
+        placement(placements(graph)) {}
+
+  int region(ir::ValueId id) const { return region_of[id]; }
+  bool is_inlined(ir::ValueId id) const { return inlined[id]; }
+  bool is_stored(ir::ValueId id) const { return stored[id]; }
+  const std::vector<int>& member_dims(ir::ValueId id) const { return dims[id]; }
+  const std::vector<int>& space_dims(ir::ValueId id) const { return space[id]; }
 };
 
 /// Which sums over outer dims an attention computes: gradients of biases that these dims share. Targets that
@@ -59,9 +69,9 @@ struct FusionOptions {
   /// Store the operands of bf16 and f16 matmuls that more than this number of rows read: see copied_operands.h. 0:
   /// never.
   std::int64_t copied_operands = 0;
-  /// By node: copies that are made just before readers that need them late. They join no region without such a copy,
-  /// which would compute them early. Empty: none.
-  std::vector<bool> recomputed = {};
+  /// Copies that are made just before readers that need them late. They join no region without such a copy, which
+  /// would compute them early. Empty: none.
+  ir::NodeMap<bool> recomputed = {};
 };
 FusionPlan plan_fusion(const ir::Graph& graph, const FusionOptions& options = {});
 

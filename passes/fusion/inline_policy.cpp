@@ -28,22 +28,21 @@ struct Uses {
   bool memory = false;
 };
 
-std::vector<Uses> find_uses(const Graph& graph, const std::vector<bool>& row_sums) {
-  std::vector<Uses> uses(graph.nodes.size());
-  const auto at = [&](ValueId id) -> Uses& { return uses[static_cast<std::size_t>(id.index)]; };
-  for (const ValueId id : graph.results()) at(id).memory = true;
+NodeMap<Uses> find_uses(const Graph& graph, const NodeMap<bool>& row_sums) {
+  NodeMap<Uses> uses(graph);
+  for (const ValueId id : graph.results()) uses[id].memory = true;
   for (std::int32_t i = graph.size() - 1; i >= 0; --i) {
     const Node& node = graph[ValueId{i}];
     const bool alias = is_alias(node);
-    if (reads_by_address(node) && !is_index_check(graph, node)) at(node.operands[0]).memory = true;
-    if (!row_sums.empty() && row_sums[static_cast<std::size_t>(i)]) at(node.operands[1]).memory = true;
+    if (reads_by_address(node) && !is_index_check(graph, node)) uses[node.operands[0]].memory = true;
+    if (!row_sums.empty() && row_sums[{i}]) uses[node.operands[1]].memory = true;
     for (const ValueId operand : node.operands) {
-      Uses& use = at(operand);
+      Uses& use = uses[operand];
       if (!alias) {
         use.readers.push_back({i});
         continue;
       }
-      const Uses& through = at(ValueId{i});
+      const Uses& through = uses[{i}];
       use.readers.insert(use.readers.end(), through.readers.begin(), through.readers.end());
       use.memory = use.memory || through.memory || reshapes_memory(graph, node);
     }
@@ -91,14 +90,14 @@ bool feeds_a_join(const Graph& graph, const Uses& uses) {
 
 /// Whether a node is a cast of bf16 or f16 to a wider dtype and each reader casts a view of the same matmul, as for
 /// logits with padded columns. The matmul is then stored, with half as many bytes as one of the casts.
-bool widens_a_stored_product(const Graph& graph, const std::vector<Uses>& all_uses, const Node& node) {
+bool widens_a_stored_product(const Graph& graph, const NodeMap<Uses>& all_uses, const Node& node) {
   const auto widens = [&](const Node& cast) {
     return cast.op == &ops::cast &&
            size_in_bytes(cast.type.dtype) > size_in_bytes(graph[cast.operands[0]].type.dtype);
   };
   if (!widens(node)) return false;
   const ValueId product = through_aliases(graph, node.operands[0]);
-  const auto& readers = all_uses[static_cast<std::size_t>(product.index)].readers;
+  const auto& readers = all_uses[product].readers;
   return graph[product].op->as<Contraction>() && readers.size() > 1 &&
          std::all_of(readers.begin(), readers.end(), [&](ValueId reader) { return widens(graph[reader]); });
 }
@@ -107,14 +106,13 @@ bool widens_a_stored_product(const Graph& graph, const std::vector<Uses>& all_us
 /// point-wise nodes.
 class Sources {
  public:
-  explicit Sources(const Graph& graph) : set_of_(graph.nodes.size(), none) {
+  explicit Sources(const Graph& graph) : set_of_(graph, none) {
     for (const ValueId id : all_values(graph)) {
       const Node& node = graph[id];
-      int& set = set_of_[static_cast<std::size_t>(id.index)];
+      int& set = set_of_[id];
       if (node.op->as<Argument>() || node.op == &ops::constant) continue;
       if (is_alias(node) || computes_point_wise(graph, node))
-        for (const ValueId operand : node.operands)
-          set = joined(set, set_of_[static_cast<std::size_t>(operand.index)]);
+        for (const ValueId operand : node.operands) set = joined(set, set_of_[operand]);
       else
         set = add({id});
     }
@@ -122,8 +120,8 @@ class Sources {
 
   /// Returns them sorted; null if there are many.
   const std::vector<ValueId>* of(ValueId id) const {
-    const int set = set_of_[static_cast<std::size_t>(id.index)];
-    return set == many ? nullptr : &sets_[static_cast<std::size_t>(set)];
+    const int set = set_of_[id];
+    return set == many ? nullptr : &sets_[set];
   }
 
  private:
@@ -139,7 +137,7 @@ class Sources {
     if (a == many || b == many) return many;
     if (a == b || b == none) return a;
     if (a == none) return b;
-    const auto &x = sets_[static_cast<std::size_t>(a)], &y = sets_[static_cast<std::size_t>(b)];
+    const auto &x = sets_[a], &y = sets_[b];
     if (std::includes(x.begin(), x.end(), y.begin(), y.end())) return a;
     if (std::includes(y.begin(), y.end(), x.begin(), x.end())) return b;
     std::vector<ValueId> both;
@@ -147,7 +145,7 @@ class Sources {
     return both.size() <= most ? add(std::move(both)) : many;
   }
 
-  std::vector<int> set_of_;                        // by node
+  NodeMap<int> set_of_;
   std::vector<std::vector<ValueId>> sets_ = {{}};  // shared by nodes with the same set; the first is empty
 };
 
@@ -155,10 +153,10 @@ class Sources {
 /// value is stored, and readers widen it.
 class Widened {
  public:
-  explicit Widened(const Graph& graph) : graph_(graph), narrow_(graph.nodes.size(), 0) {}
+  explicit Widened(const Graph& graph) : graph_(graph), narrow_(graph, 0) {}
 
   /// Must be called once for every node, in order. `inlined`: those before it.
-  bool is(ValueId id, const std::vector<bool>& inlined) {
+  bool is(ValueId id, const NodeMap<bool>& inlined) {
     const Node& node = graph_[id];
     if (!node.op->as<Elementwise>() || !is_float(node.type.dtype)) return false;
     std::size_t narrow = 0;
@@ -166,35 +164,34 @@ class Widened {
     for (const ValueId operand : node.operands) {
       const ValueId from = through_aliases(graph_, operand);
       if (graph_[from].type.shape.numel() != node.type.shape.numel()) continue;
-      const auto at = static_cast<std::size_t>(from.index);
-      narrow = inlined[at] ? narrow_[at] : size_in_bytes(graph_[from].type.dtype);
+      narrow = inlined[from] ? narrow_[from] : size_in_bytes(graph_[from].type.dtype);
       if (++as_large > 1 || narrow == 0 || !is_float(graph_[from].type.dtype)) return false;
     }
     if (as_large == 0 || narrow >= size_in_bytes(node.type.dtype)) return false;
-    narrow_[static_cast<std::size_t>(id.index)] = narrow;
+    narrow_[id] = narrow;
     return true;
   }
 
  private:
   const Graph& graph_;
-  std::vector<std::size_t> narrow_;  // bytes of the narrower value, by widened node
+  NodeMap<std::size_t> narrow_;  // bytes of the narrower value, by widened node
 };
 
 /// Decides when an operand of a matmul should be stored instead of computed there.
 class StoredInstead {
  public:
-  StoredInstead(const Graph& graph, const std::vector<Uses>& uses)
+  StoredInstead(const Graph& graph, const NodeMap<Uses>& uses)
       : graph_(graph), uses_(uses), sources_(graph), dependence_(graph) {}
 
   /// Whether one of the value's operands is stored only because the value is not. The value should then be stored
   /// instead: its readers load it, and computing it there would not save memory.
-  bool stands_for_an_operand(ValueId id, const std::vector<bool>& inlined) const {
+  bool stands_for_an_operand(ValueId id, const NodeMap<bool>& inlined) const {
     const Node& node = graph_[id];
     return std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
       const Node& from = graph_[operand];
       const Uses& use = uses(operand);
-      const bool stored = !is_alias(from) && !from.op->as<Argument>() && from.op != &ops::constant &&
-                          !inlined[static_cast<std::size_t>(operand.index)];
+      const bool stored =
+          !is_alias(from) && !from.op->as<Argument>() && from.op != &ops::constant && !inlined[operand];
       if (!stored || use.memory || from.type.shape != node.type.shape ||
           size_in_bytes(node.type.dtype) > size_in_bytes(from.type.dtype))
         return false;
@@ -205,7 +202,7 @@ class StoredInstead {
   }
 
  private:
-  const Uses& uses(ValueId id) const { return uses_[static_cast<std::size_t>(id.index)]; }
+  const Uses& uses(ValueId id) const { return uses_[id]; }
 
   /// Whether everything that `id` depends on has been computed when the loops that `than` depends on are done.
   bool waits_for_no_more(ValueId id, ValueId than) const {
@@ -228,18 +225,18 @@ class StoredInstead {
   }
 
   const Graph& graph_;
-  const std::vector<Uses>& uses_;
+  const NodeMap<Uses>& uses_;
   Sources sources_;
   Dependence dependence_;
 };
 
 /// Returns the total bytes of the arguments from which point-wise values are computed, if they depend on nothing
 /// else; nothing for other values and unknown sizes.
-std::vector<std::optional<std::int64_t>> bytes_of_arguments(const Graph& graph) {
-  std::vector<std::optional<std::int64_t>> bytes(graph.nodes.size());
+NodeMap<std::optional<std::int64_t>> bytes_of_arguments(const Graph& graph) {
+  NodeMap<std::optional<std::int64_t>> bytes(graph);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
-    auto& total = bytes[static_cast<std::size_t>(id.index)];
+    auto& total = bytes[id];
     if (is_splat(node)) {
       total = 0;
     } else if (node.op->as<Argument>()) {
@@ -248,7 +245,7 @@ std::vector<std::optional<std::int64_t>> bytes_of_arguments(const Graph& graph) 
     } else if (is_alias(node) || node.op->as<Elementwise>()) {
       total = 0;
       for (const ValueId operand : node.operands) {
-        const auto& part = bytes[static_cast<std::size_t>(operand.index)];
+        const auto& part = bytes[operand];
         total = total && part ? std::optional(*total + *part) : std::nullopt;
       }
     }
@@ -259,17 +256,17 @@ std::vector<std::optional<std::int64_t>> bytes_of_arguments(const Graph& graph) 
 /// Returns the point-wise values that only lead to operands of matmuls and are at least twice as large as the
 /// arguments from which they are computed, such as weights that are stored packed. Matmuls unpack them when they read
 /// them.
-std::vector<bool> find_unpacked(const Graph& graph, const std::vector<Uses>& uses) {
+NodeMap<bool> find_unpacked(const Graph& graph, const NodeMap<Uses>& uses) {
   const auto bytes = bytes_of_arguments(graph);
-  std::vector<bool> unpacked(graph.nodes.size(), false);
+  NodeMap<bool> unpacked(graph, false);
   for (std::int32_t i = graph.size() - 1; i >= 0; --i) {
-    const Node& node = graph[ValueId{i}];
-    const auto at = static_cast<std::size_t>(i);
+    const ValueId at{i};
+    const Node& node = graph[at];
     if (!node.op->as<Elementwise>() || uses[at].memory || uses[at].readers.empty() || !bytes[at]) continue;
     const auto count = node.type.shape.numel().value();
     if (!count || *count * static_cast<std::int64_t>(size_in_bytes(node.type.dtype)) < 2 * *bytes[at]) continue;
     unpacked[at] = std::all_of(uses[at].readers.begin(), uses[at].readers.end(), [&](ValueId reader) {
-      return graph[reader].op->as<Contraction>() || unpacked[static_cast<std::size_t>(reader.index)];
+      return graph[reader].op->as<Contraction>() || unpacked[reader];
     });
   }
   return unpacked;
@@ -283,40 +280,38 @@ int arithmetic_cost(const Node& node) {
   return elementwise ? traits(elementwise->op).cost : 1;
 }
 
-std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& row_sums,
-                                 const std::vector<bool>& copied) {
-  const std::vector<Uses> uses = find_uses(graph, row_sums);
+NodeMap<bool> choose_inlined(const Graph& graph, const NodeMap<bool>& row_sums, const NodeMap<bool>& copied) {
+  const NodeMap<Uses> uses = find_uses(graph, row_sums);
   const StoredInstead instead(graph, uses);
   Widened widened(graph);
-  const std::vector<bool> unpacked = find_unpacked(graph, uses);
-  std::vector<bool> inlined(graph.nodes.size(), false);
-  std::vector<int> cost(graph.nodes.size(), 0);
-  std::vector<int> loads(graph.nodes.size(), 1);  // distinct buffers read by an inlined node
+  const NodeMap<bool> unpacked = find_unpacked(graph, uses);
+  NodeMap<bool> inlined(graph, false);
+  NodeMap<int> cost(graph, 0);
+  NodeMap<int> loads(graph, 1);  // distinct buffers read by an inlined node
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
-    const auto at = static_cast<std::size_t>(id.index);
     if (is_alias(node)) {
-      cost[at] = cost[static_cast<std::size_t>(node.operands[0].index)];
-      loads[at] = loads[static_cast<std::size_t>(node.operands[0].index)];
+      cost[id] = cost[node.operands[0]];
+      loads[id] = loads[node.operands[0]];
       continue;
     }
     if (is_splat(node)) {
-      inlined[at] = true;
-      loads[at] = 0;
+      inlined[id] = true;
+      loads[id] = 0;
       continue;
     }
-    if (!row_sums.empty() && row_sums[at]) {
-      inlined[at] = true;
-      cost[at] = mask_limit;  // its readers are not inlined in turn
+    if (!row_sums.empty() && row_sums[id]) {
+      inlined[id] = true;
+      cost[id] = mask_limit;  // its readers are not inlined in turn
       continue;
     }
-    if (!computes_point_wise(graph, node) || uses[at].memory) continue;
+    if (!computes_point_wise(graph, node) || uses[id].memory) continue;
     int total = arithmetic_cost(node), reads = 0;
     for (const ValueId operand : node.operands) {
-      total += cost[static_cast<std::size_t>(operand.index)];
-      reads += loads[static_cast<std::size_t>(operand.index)];
+      total += cost[operand];
+      reads += loads[operand];
     }
-    const auto& readers = uses[at].readers;
+    const auto& readers = uses[id].readers;
     const bool generated = node.op == &ops::iota || (reads == 0 && node.op->as<Elementwise>());
     const bool mask =
         node.type.dtype == boolean || is_draw(*node.op) || node.op == &ops::iota || is_index_check(graph, node);
@@ -325,17 +320,17 @@ std::vector<bool> choose_inlined(const Graph& graph, const std::vector<bool>& ro
                       : late                                                   ? shared_limit
                       : generated                                              ? shared_limit
                       : widens_a_stored_product(graph, uses, node)             ? shared_limit
-                      : feeds_a_join(graph, uses[at])                          ? (reads <= 1 ? shared_limit : 0)
-                      : !feeds_operands_only(graph, uses[at]) && !unpacked[at] ? 0
-                      : is_read_repeatedly(graph, uses[at])                    ? (reads <= 1 ? repeated_limit : 0)
+                      : feeds_a_join(graph, uses[id])                          ? (reads <= 1 ? shared_limit : 0)
+                      : !feeds_operands_only(graph, uses[id]) && !unpacked[id] ? 0
+                      : is_read_repeatedly(graph, uses[id])                    ? (reads <= 1 ? repeated_limit : 0)
                       : readers.size() == 1                                    ? operand_limit
                                                                                : shared_limit;
     if (total > limit) continue;
-    if (!mask && !generated && !late && !unpacked[at] && instead.stands_for_an_operand(id, inlined)) continue;
-    if (!mask && !generated && !late && !copied.empty() && copied[at]) continue;
-    inlined[at] = true;
-    cost[at] = total;
-    loads[at] = reads;
+    if (!mask && !generated && !late && !unpacked[id] && instead.stands_for_an_operand(id, inlined)) continue;
+    if (!mask && !generated && !late && !copied.empty() && copied[id]) continue;
+    inlined[id] = true;
+    cost[id] = total;
+    loads[id] = reads;
   }
   return inlined;
 }

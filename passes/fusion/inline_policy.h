@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe {
 
@@ -11,8 +11,8 @@ namespace lathe {
 /// of contractions and of reductions over outer dims). Operands of outputs, updates and reshapes are never inlined.
 /// `row_sums` marks scatter_adds that are inlined, whose updates are then in memory: see row_sums.h. `copied` marks
 /// operands that are not inlined although they are cheap: see copied_operands.h. Empty: none.
-std::vector<bool> choose_inlined(const ir::Graph& graph, const std::vector<bool>& row_sums = {},
-                                 const std::vector<bool>& copied = {});
+ir::NodeMap<bool> choose_inlined(const ir::Graph& graph, const ir::NodeMap<bool>& row_sums = {},
+                                 const ir::NodeMap<bool>& copied = {});
 
 /// Returns a rough count of arithmetic operations per element: 1 for an add, about 10 for an exp.
 int arithmetic_cost(const ir::Node& node);

@@ -17,18 +17,17 @@ constexpr std::int64_t few_rows = 64;  // below this, the columns are enough to 
 
 class ColumnJoiner {
  public:
-  ColumnJoiner(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
-               std::int64_t most_columns)
+  ColumnJoiner(FusionPlan& plan, const ir::Graph& graph, const NodeReads& reads, std::int64_t most_columns)
       : plan_(plan),
         graph_(graph),
         reads_(reads),
         most_columns_(most_columns),
-        region_graph_(plan, no_attentions_, reads),
+        region_graph_(graph, plan, no_attentions_, reads),
         sizes_(graph, plan, reads),
         readers_(graph.nodes.size(), [&](const auto& add) {
           for (const ValueId id : ir::all_values(graph))
             if (plan.region(id) >= 0)
-              for (const Read& read : reads_of(id)) add(at(read.value), id);
+              for (const Read& read : reads_of(id)) add(read.value.index, id);
         }) {}
 
   void run() {
@@ -38,9 +37,8 @@ class ColumnJoiner {
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-  Region& region(int r) { return plan_.regions[static_cast<std::size_t>(r)]; }
-  const std::vector<Read>& reads_of(ValueId id) const { return reads_[at(id)]; }
+  Region& region(int r) { return plan_.regions[r]; }
+  const std::vector<Read>& reads_of(ValueId id) const { return reads_[id]; }
 
   void join(int c) {
     const ValueId sum = region(c).members[0];
@@ -54,7 +52,7 @@ class ColumnJoiner {
       form->inner = inner;
       rows.members.push_back(sum);
       std::sort(rows.members.begin(), rows.members.end());
-      plan_.region_of[at(sum)] = p;
+      plan_.region_of[sum] = p;
       sizes_.note(sum);
       region(c).members.clear();
       region_graph_.note({&sum, 1}, p);
@@ -67,7 +65,7 @@ class ColumnJoiner {
     std::set<int, std::greater<>> found;
     for (const Read& read : reads_of(sum)) {
       found.insert(plan_.region(read.value));
-      for (const ValueId reader : readers_[at(read.value)]) found.insert(plan_.region(reader));
+      for (const ValueId reader : readers_[read.value.index]) found.insert(plan_.region(reader));
     }
     found.erase(-1);
     found.erase(plan_.region(sum));
@@ -88,7 +86,7 @@ class ColumnJoiner {
         shares = shares || whole(p, here);
         continue;
       }
-      for (const ValueId reader : readers_[at(read.value)]) {
+      for (const ValueId reader : readers_[read.value.index]) {
         if (plan_.region(reader) != p || !whole(p, here)) continue;
         for (const Read& other : reads_of(reader))
           shares = shares || (other.value == read.value && points(other, plan_.space_dims(reader)) == here);
@@ -103,15 +101,15 @@ class ColumnJoiner {
     std::vector<int> dims;
     for (int j = 0; j < shape.rank(); ++j) {
       const bool known = read.affine && static_cast<std::size_t>(j) < read.index.size();
-      const AffineComponent at = known ? read.index[static_cast<std::size_t>(j)] : AffineComponent{};
+      const AffineComponent at = known ? read.index[j] : AffineComponent{};
       const bool direct = known && at.is_plain();
-      dims.push_back(shape[j].is(1) ? -1 : direct ? reader[static_cast<std::size_t>(at.dim)] : -2);
+      dims.push_back(shape[j].is(1) ? -1 : direct ? reader[at.dim] : -2);
     }
     return dims;
   }
 
   bool whole(int p, const std::vector<int>& dims) const {
-    const Shape& domain = plan_.regions[static_cast<std::size_t>(p)].domain;
+    const Shape& domain = plan_.regions[p].domain;
     for (int d = 0; d < domain.rank(); ++d)
       if (!domain[d].is(1) && std::find(dims.begin(), dims.end(), d) == dims.end()) return false;
     return true;
@@ -121,14 +119,14 @@ class ColumnJoiner {
   bool waits(int p, int c) const {
     if (region_graph_.depends_on({p}, c)) return true;
     std::vector<int> others;
-    for (const Read& read : reads_of(plan_.regions[static_cast<std::size_t>(c)].members[0]))
+    for (const Read& read : reads_of(plan_.regions[c].members[0]))
       if (const int other = plan_.region(read.value); other >= 0 && other != p) others.push_back(other);
     return region_graph_.depends_on(others, p);
   }
 
   FusionPlan& plan_;
   const ir::Graph& graph_;
-  const std::vector<std::vector<Read>>& reads_;
+  const NodeReads& reads_;
   std::int64_t most_columns_;
   AttentionRegions no_attentions_;  // their outputs are not regions of their own any more
   RegionGraph region_graph_;
@@ -158,8 +156,7 @@ int column_dims(const ir::Graph& graph, ValueId sum, std::int64_t most_columns) 
   return columns < 2 || columns > most_columns || few ? 0 : domain.rank() - first;
 }
 
-void join_columns(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
-                  std::int64_t most_columns) {
+void join_columns(FusionPlan& plan, const ir::Graph& graph, const NodeReads& reads, std::int64_t most_columns) {
   ColumnJoiner(plan, graph, reads, most_columns).run();
 }
 

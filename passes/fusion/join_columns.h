@@ -14,8 +14,7 @@ namespace lathe {
 ///
 ///   rows [B, S, d] inner=1: .. %8 sub*               rows [B, S, d] inner=1: .. %8 sub* %9 sum*
 ///   columns [B, S, d]: %9 sum*                  ->
-void join_columns(FusionPlan& plan, const ir::Graph& graph, const std::vector<std::vector<Read>>& reads,
-                  std::int64_t most_columns);
+void join_columns(FusionPlan& plan, const ir::Graph& graph, const NodeReads& reads, std::int64_t most_columns);
 
 /// Returns the number of trailing dims that a sum keeps, if it folds all others, the columns are known and at most
 /// `most_columns`, and the rows are not known to be few; otherwise 0.

@@ -20,7 +20,7 @@ std::vector<int> result_dims(const ir::Graph& graph, const ir::Node& reduce, con
   for (int i = 0; i < static_cast<int>(operand_dims.size()); ++i) {
     const bool is_folded = std::find(folded.begin(), folded.end(), i) != folded.end();
     if (is_folded && !keep) continue;
-    dims.push_back(is_folded ? -1 : operand_dims[static_cast<std::size_t>(i)]);
+    dims.push_back(is_folded ? -1 : operand_dims[i]);
   }
   return dims;
 }

@@ -14,12 +14,12 @@ namespace {
 
 class Merger {
  public:
-  Merger(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph,
-         const std::vector<std::vector<Read>>& reads, const std::vector<bool>& recomputed)
+  Merger(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph, const NodeReads& reads,
+         const ir::NodeMap<bool>& recomputed)
       : plan_(plan),
         attentions_(attentions),
         reads_(reads),
-        region_graph_(plan, attentions, reads),
+        region_graph_(graph, plan, attentions, reads),
         sizes_(graph, plan, reads),
         recomputed_(recomputed) {}
 
@@ -33,8 +33,8 @@ class Merger {
   }
 
  private:
-  Region& region(int r) { return plan_.regions[static_cast<std::size_t>(r)]; }
-  const std::vector<Read>& reads(ValueId id) const { return reads_[static_cast<std::size_t>(id.index)]; }
+  Region& region(int r) { return plan_.regions[r]; }
+  const std::vector<Read>& reads(ValueId id) const { return reads_[id]; }
 
   /// Moves region c into one of the regions that it reads.
   bool absorb(int c) {
@@ -76,7 +76,7 @@ class Merger {
     for (std::size_t j = 0; j < source.size(); ++j) {
       if (source[j] < 0) continue;
       const AffineComponent& at = read.index[j];
-      if (!at.is_plain() || reader[static_cast<std::size_t>(at.dim)] != source[j]) return false;
+      if (!at.is_plain() || reader[at.dim] != source[j]) return false;
     }
     return true;
   }
@@ -94,7 +94,7 @@ class Merger {
   void join(int p, int c) {
     Region &into = region(p), &from = region(c);
     sizes_.note_all(p, c);
-    for (const ValueId member : from.members) plan_.region_of[static_cast<std::size_t>(member.index)] = p;
+    for (const ValueId member : from.members) plan_.region_of[member] = p;
     const std::vector<ValueId> moved = std::exchange(from.members, {});
     into.members.insert(into.members.end(), moved.begin(), moved.end());
     region_graph_.note(moved, p);
@@ -105,23 +105,23 @@ class Merger {
 
   FusionPlan& plan_;
   AttentionRegions& attentions_;
-  const std::vector<std::vector<Read>>& reads_;
+  const NodeReads& reads_;
   RegionGraph region_graph_;
   RegionSizes sizes_;
-  const std::vector<bool>& recomputed_;
+  const ir::NodeMap<bool>& recomputed_;
 };
 
 }  // namespace
 
-void merge_regions(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph,
-                   const std::vector<std::vector<Read>>& reads, const std::vector<bool>& recomputed) {
+void merge_regions(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph, const NodeReads& reads,
+                   const ir::NodeMap<bool>& recomputed) {
   Merger(plan, attentions, graph, reads, recomputed).run();
 }
 
-bool may_come_as_early(const std::vector<bool>& recomputed, const std::vector<ValueId>& members,
+bool may_come_as_early(const ir::NodeMap<bool>& recomputed, const std::vector<ValueId>& members,
                        const std::vector<ValueId>& region) {
   if (recomputed.empty()) return true;
-  const auto late = [&](ValueId id) { return bool(recomputed[static_cast<std::size_t>(id.index)]); };
+  const auto late = [&](ValueId id) { return bool(recomputed[id]); };
   return std::none_of(members.begin(), members.end(), late) || std::any_of(region.begin(), region.end(), late);
 }
 

@@ -12,11 +12,11 @@ namespace lathe {
 /// domain, every value is read at the point where it is computed, no third region is between them, and the result is
 /// not too large (see region_size.h). The moments and the parameter of an optimizer's update become one kernel this
 /// way. `reads` is by node, `recomputed` as in FusionOptions.
-void merge_regions(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph,
-                   const std::vector<std::vector<Read>>& reads, const std::vector<bool>& recomputed);
+void merge_regions(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph, const NodeReads& reads,
+                   const ir::NodeMap<bool>& recomputed);
 
 /// Whether some members may join a region: copies that are made late only join a region with such copies.
-bool may_come_as_early(const std::vector<bool>& recomputed, const std::vector<ir::ValueId>& members,
+bool may_come_as_early(const ir::NodeMap<bool>& recomputed, const std::vector<ir::ValueId>& members,
                        const std::vector<ir::ValueId>& region);
 
 }  // namespace lathe

@@ -2,25 +2,24 @@
 
 namespace lathe {
 
-void PathTree::hang(std::size_t i, ir::ValueId source) {
-  if (depth_[at(source)] < depth_[i]) return;
-  depth_[i] = depth_[at(source)] + 1;
-  parent_[i] = source;
+using ir::ValueId;
+
+void PathTree::hang(ValueId id, ValueId source) {
+  if (depth_[source] < depth_[id]) return;
+  depth_[id] = depth_[source] + 1;
+  parent_[id] = source;
 }
 
-void PathTree::number() {
-  const std::size_t size = depth_.size();
-  first_.assign(size, 0);
-  count_.assign(size, 1);
-  for (std::size_t i = size; i-- > 0;)
-    if (parent_[i].valid()) count_[at(parent_[i])] += count_[i];
-  std::vector<std::int32_t> next(size);  // number of the next child
+void PathTree::number(const ir::Graph& graph) {
+  for (std::int32_t i = graph.size() - 1; i >= 0; --i)
+    if (const ValueId parent = parent_[{i}]; parent.valid()) count_[parent] += count_[{i}];
+  ir::NodeMap<std::int32_t> next(graph);  // number of the next child
   std::int32_t next_root = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    std::int32_t& free = parent_[i].valid() ? next[at(parent_[i])] : next_root;
-    first_[i] = free;
-    free += count_[i];
-    next[i] = first_[i] + 1;
+  for (const ValueId id : ir::all_values(graph)) {
+    std::int32_t& free = parent_[id].valid() ? next[parent_[id]] : next_root;
+    first_[id] = free;
+    free += count_[id];
+    next[id] = first_[id] + 1;
   }
 }
 

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
-#include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe {
 
@@ -11,30 +10,30 @@ namespace lathe {
 /// immediately whether one value depends on the other.
 class PathTree {
  public:
-  /// Values must be added in topological order: sources(i, f) calls f(ValueId) for each value that value i depends
-  /// on, all of them less than i.
+  /// For each value of the graph, in order: sources(id, f) calls f(ValueId) for each value that value `id`
+  /// depends on, all of them less than it.
   template <class Sources>
-  PathTree(std::size_t size, Sources&& sources) : depth_(size, 0), parent_(size) {
-    for (std::size_t i = 0; i < size; ++i) sources(i, [&](ir::ValueId source) { hang(i, source); });
-    number();
+  PathTree(const ir::Graph& graph, Sources&& sources)
+      : depth_(graph, 0), parent_(graph), first_(graph, 0), count_(graph, 1) {
+    for (const ir::ValueId id : ir::all_values(graph)) sources(id, [&](ir::ValueId source) { hang(id, source); });
+    number(graph);
   }
 
   /// Returns the length of the longest path to a value; 0 for a value without sources.
-  std::int32_t depth(ir::ValueId id) const { return depth_[at(id)]; }
+  std::int32_t depth(ir::ValueId id) const { return depth_[id]; }
   /// Whether `source` is on the longest path to `value`, which then depends on it; it may be the value itself. If
   /// false, the value may still depend on it.
   bool on_path(ir::ValueId source, ir::ValueId value) const {
-    return first_[at(source)] <= first_[at(value)] && first_[at(value)] < first_[at(source)] + count_[at(source)];
+    return first_[source] <= first_[value] && first_[value] < first_[source] + count_[source];
   }
 
  private:
-  static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
-  void hang(std::size_t i, ir::ValueId source);
-  void number();
+  void hang(ir::ValueId id, ir::ValueId source);
+  void number(const ir::Graph& graph);
 
-  std::vector<std::int32_t> depth_;
-  std::vector<ir::ValueId> parent_;          // the deepest source; invalid for a root
-  std::vector<std::int32_t> first_, count_;  // the numbers of a value and its descendants: first, first + 1, ...
+  ir::NodeMap<std::int32_t> depth_;
+  ir::NodeMap<ir::ValueId> parent_;          // the deepest source; invalid for a root
+  ir::NodeMap<std::int32_t> first_, count_;  // the numbers of a value and its descendants: first, first + 1, ...
 };
 
 }  // namespace lathe

@@ -20,7 +20,7 @@ SharedIndex shared_identity(int rank) {
     for (int r = 0; r <= most; ++r) identities.emplace_back(identity_index(r));
     return identities;
   }();
-  return rank <= most ? known[static_cast<std::size_t>(rank)] : SharedIndex(identity_index(rank));
+  return rank <= most ? known[rank] : SharedIndex(identity_index(rank));
 }
 
 /// Returns broadcast_index() of the reader's own index.
@@ -80,12 +80,12 @@ std::vector<OperandRead> reads_in_place(const Graph& graph, const OperandRead& r
   return reads;
 }
 
-bool is_in_place(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
-  return inlined[static_cast<std::size_t>(id.index)] || is_alias(graph[id]) || is_splat(graph[id]);
+bool is_in_place(const Graph& graph, ValueId id, const NodeMap<bool>& inlined) {
+  return inlined[id] || is_alias(graph[id]) || is_splat(graph[id]);
 }
 
 /// Adds the values that are read in the end, through views and through the nodes that `inlined` marks.
-void look_through(const Graph& graph, OperandRead first, const std::vector<bool>& inlined, std::vector<Read>& found) {
+void look_through(const Graph& graph, OperandRead first, const NodeMap<bool>& inlined, std::vector<Read>& found) {
   if (!is_in_place(graph, first.operand, inlined)) {
     found.push_back({first.operand, std::move(first.index), first.affine});
     return;
@@ -102,7 +102,7 @@ void look_through(const Graph& graph, OperandRead first, const std::vector<bool>
       work.push_back({node.operands[0], affine ? through_view(map, read.index) : AffineIndex{}, affine});
     } else if (is_splat(node)) {
       continue;
-    } else if (!inlined[static_cast<std::size_t>(read.operand.index)]) {
+    } else if (!inlined[read.operand]) {
       found.push_back({read.operand, std::move(read.index), read.affine});
     } else {
       std::vector<OperandRead> inner = reads_in_place(graph, read);
@@ -144,7 +144,7 @@ std::vector<OperandRead> operand_reads(const Graph& graph, const Node& node) {
   return reads;
 }
 
-std::vector<Read> reads_of(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
+std::vector<Read> reads_of(const Graph& graph, ValueId id, const NodeMap<bool>& inlined) {
   const Node& node = graph[id];
   std::vector<Read> found;
   found.reserve(node.operands.size());
@@ -156,17 +156,15 @@ std::vector<Read> reads_of(const Graph& graph, ValueId id, const std::vector<boo
   return found;
 }
 
-bool is_computed_in_region(const Graph& graph, ValueId id, const std::vector<bool>& inlined) {
+bool is_computed_in_region(const Graph& graph, ValueId id, const NodeMap<bool>& inlined) {
   const Node& node = graph[id];
-  return !is_alias(node) && !inlined[static_cast<std::size_t>(id.index)] && !node.op->as<Argument>() &&
-         node.op != &ops::constant;
+  return !is_alias(node) && !inlined[id] && !node.op->as<Argument>() && node.op != &ops::constant;
 }
 
-std::vector<std::vector<Read>> all_reads(const Graph& graph, const std::vector<bool>& inlined) {
-  std::vector<std::vector<Read>> reads(graph.nodes.size());
+NodeReads all_reads(const Graph& graph, const NodeMap<bool>& inlined) {
+  NodeReads reads(graph);
   for (const ValueId id : all_values(graph))
-    if (is_computed_in_region(graph, id, inlined))
-      reads[static_cast<std::size_t>(id.index)] = reads_of(graph, id, inlined);
+    if (is_computed_in_region(graph, id, inlined)) reads[id] = reads_of(graph, id, inlined);
   return reads;
 }
 

@@ -42,10 +42,11 @@ bool reshapes_memory(const ir::Graph& graph, const ir::Node& view);
 const Shape& index_space(const ir::Graph& graph, const ir::Node& node);
 
 /// Returns all reads of a node, through views and through the nodes that `inlined` marks.
-std::vector<Read> reads_of(const ir::Graph& graph, ir::ValueId id, const std::vector<bool>& inlined);
+std::vector<Read> reads_of(const ir::Graph& graph, ir::ValueId id, const ir::NodeMap<bool>& inlined);
 /// Whether a region computes the value: it is no view, argument or constant, and `inlined` does not mark it.
-bool is_computed_in_region(const ir::Graph& graph, ir::ValueId id, const std::vector<bool>& inlined);
-/// Returns reads_of() each node that a region computes, by node; nothing for all others.
-std::vector<std::vector<Read>> all_reads(const ir::Graph& graph, const std::vector<bool>& inlined);
+bool is_computed_in_region(const ir::Graph& graph, ir::ValueId id, const ir::NodeMap<bool>& inlined);
+/// The reads of each node that a region computes; nothing for all others.
+using NodeReads = ir::NodeMap<std::vector<Read>>;
+NodeReads all_reads(const ir::Graph& graph, const ir::NodeMap<bool>& inlined);
 
 }  // namespace lathe

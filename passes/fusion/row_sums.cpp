@@ -39,23 +39,20 @@ bool has_room(const Graph& graph, const Node& scatter) {
 
 class RowSumFinder {
  public:
-  explicit RowSumFinder(const Graph& graph) : graph_(graph), users_(graph), result_(graph.nodes.size(), false) {
-    for (const ValueId id : graph.results()) result_[at(id)] = true;
+  explicit RowSumFinder(const Graph& graph) : graph_(graph), users_(graph), result_(graph, false) {
+    for (const ValueId id : graph.results()) result_[id] = true;
   }
 
-  std::vector<bool> run() const {
-    std::vector<bool> found(graph_.nodes.size(), false);
+  NodeMap<bool> run() const {
+    NodeMap<bool> found(graph_, false);
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
-      found[at(id)] =
-          node.op == &ops::scatter_add && !result_[at(id)] && has_room(graph_, node) && only_point_wise(id);
+      found[id] = node.op == &ops::scatter_add && !result_[id] && has_room(graph_, node) && only_point_wise(id);
     }
     return found;
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
   /// Whether everything that depends on a value is point-wise and has its shape, up to the results.
   bool only_point_wise(ValueId from) const {
     std::set<ValueId> seen;
@@ -74,15 +71,15 @@ class RowSumFinder {
 
   const Graph& graph_;
   Users users_;
-  std::vector<bool> result_;  // by node
+  NodeMap<bool> result_;  // whether the graph returns it
 };
 
 }  // namespace
 
-std::vector<bool> find_row_sums(const Graph& graph) {
+NodeMap<bool> find_row_sums(const Graph& graph) {
   const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(),
                                [](const Node& node) { return node.op == &ops::scatter_add; });
-  return any ? RowSumFinder(graph).run() : std::vector<bool>(graph.nodes.size(), false);
+  return any ? RowSumFinder(graph).run() : NodeMap<bool>(graph, false);
 }
 
 }  // namespace lathe

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe {
 
@@ -10,6 +10,6 @@ namespace lathe {
 /// on the result is point-wise and has its shape, as in an AdamW update of an embedding table. The result, most of
 /// whose rows are zero, is then never stored. Its size along the rows must be known, vectors must fit along the dims
 /// after them, and the updates must have a single stride.
-std::vector<bool> find_row_sums(const ir::Graph& graph);
+ir::NodeMap<bool> find_row_sums(const ir::Graph& graph);
 
 }  // namespace lathe

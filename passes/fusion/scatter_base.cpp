@@ -7,8 +7,8 @@ namespace lathe {
 using namespace ir;
 
 std::optional<ScatterBase> scatter_base(const Graph& graph, const FusionPlan& plan, const Users& users,
-                                        const std::vector<bool>& results, ValueId add) {
-  const auto is_result = [&](ValueId id) { return bool(results[static_cast<std::size_t>(id.index)]); };
+                                        const NodeMap<bool>& results, ValueId add) {
+  const auto is_result = [&](ValueId id) { return bool(results[id]); };
   const Node& node = graph[add];
   if (node.op != &ops::add || node.operands[0] == node.operands[1] || is_result(add)) return std::nullopt;
   const auto only_here = [&](ValueId id) {
@@ -22,7 +22,7 @@ std::optional<ScatterBase> scatter_base(const Graph& graph, const FusionPlan& pl
         !only_here(found.base))
       continue;
     const bool computed = plan.region(found.base) >= 0 && graph[found.base].op != &ops::scatter_add;
-    const bool free = plan.regions[static_cast<std::size_t>(plan.region(found.scatter))].members.size() == 1;
+    const bool free = plan.regions[plan.region(found.scatter)].members.size() == 1;
     if (computed && free) return found;
   }
   return std::nullopt;

@@ -16,6 +16,6 @@ struct ScatterBase {
   ir::ValueId scatter, base;
 };
 std::optional<ScatterBase> scatter_base(const ir::Graph& graph, const FusionPlan& plan, const ir::Users& users,
-                                        const std::vector<bool>& results, ir::ValueId add);
+                                        const ir::NodeMap<bool>& results, ir::ValueId add);
 
 }  // namespace lathe

@@ -50,7 +50,7 @@ class Overwriting {
 
  private:
   bool is_pointwise() const { return region_.kind() == RegionKind::rows || region_.kind() == RegionKind::product; }
-  ValueId base(ValueId id) const { return plan_.placement[static_cast<std::size_t>(id.index)].base; }
+  ValueId base(ValueId id) const { return plan_.placement[id].base; }
 
   /// Whether `update` replaces rows of `old` itself, and neither the rows nor the positions depend on `old`.
   bool replaces_rows_of(ValueId update, ValueId old) const {
@@ -82,23 +82,23 @@ class Overwriting {
   /// Whether the form maps each point of the domain to a distinct element.
   bool spans_domain(const Linear& form) const {
     for (int d = 0; d < code_.domain.rank(); ++d)
-      if (!code_.domain[d].is(1) && form.coefficients[static_cast<std::size_t>(d)].is(0)) return false;
+      if (!code_.domain[d].is(1) && form.coefficients[d].is(0)) return false;
     return true;
   }
 
   /// Whether a loop over the row after the one that computes `value` reads the memory of `old`.
   bool read_after(ValueId old, int value) const {
-    const auto later = [&](int loop) { return loop > levels_[static_cast<std::size_t>(value)]; };
+    const auto later = [&](int loop) { return loop > levels_[value]; };
     std::vector<bool> needed(code_.code.size(), false);
     for (const ElementwiseStore& store : code_.stores)
-      if (later(levels_[static_cast<std::size_t>(store.value)])) needed[static_cast<std::size_t>(store.value)] = true;
+      if (later(levels_[store.value])) needed[store.value] = true;
     for (int i = code_.size() - 1; i >= 0; --i) {
       const auto at = static_cast<std::size_t>(i);
       const Kind kind = code_[i].kind;
       const bool sums = kind == Kind::reduce || kind == Kind::column;
       const int loop = kind == Kind::reduce ? levels_[at] - 1 : levels_[at];  // loop that traverses the arguments
       if (sums ? later(loop) : needed[at])
-        for (const int arg : code_[i].args) needed[static_cast<std::size_t>(arg)] = true;
+        for (const int arg : code_[i].args) needed[arg] = true;
       if (needed[at] && code_[i].buffer.valid() && base(code_[i].buffer) == old) return true;
     }
     return false;
@@ -130,7 +130,7 @@ NodeMap<ReadingRegions> readers_of(const Graph& graph, const FusionPlan& plan) {
   for (std::size_t r = 0; r < plan.regions.size(); ++r)
     for (const ValueId member : plan.regions[r].members)
       for (const Read& read : reads_of(graph, member, plan.inlined)) {
-        const ValueId place = plan.placement[static_cast<std::size_t>(read.value.index)].base;
+        const ValueId place = plan.placement[read.value].base;
         auto& [first, last] = readers[place];
         last = static_cast<int>(r);
         if (first < 0) first = last;
@@ -141,7 +141,7 @@ NodeMap<ReadingRegions> readers_of(const Graph& graph, const FusionPlan& plan) {
 }  // namespace
 
 bool may_overwrite(const Graph& graph, const FusionPlan& plan, ValueId value, ValueId old) {
-  const Region& region = plan.regions[static_cast<std::size_t>(plan.region(value))];
+  const Region& region = plan.regions[plan.region(value)];
   return Overwriting(graph, plan, region).allowed(value, old);
 }
 
@@ -152,7 +152,7 @@ NodeMap<ValueId> overwritten_values(const Graph& graph, const FusionPlan& plan,
   const NodeMap<ReadingRegions> readers = readers_of(graph, plan);
   for (const ValueId id : all_values(graph)) {
     const int region = readers[id].last;
-    if (region >= 0 && temporary(id)) dying[static_cast<std::size_t>(region)].push_back(id);
+    if (region >= 0 && temporary(id)) dying[region].push_back(id);
   }
   for (std::size_t r = 0; r < plan.regions.size(); ++r) {
     const Region& region = plan.regions[r];
@@ -184,7 +184,7 @@ void place_gathered_parts(const Graph& graph, std::span<const Update> updates,
   if (std::ranges::none_of(updates, is_gathered, &Update::value)) return;
   const NodeMap<ReadingRegions> readers = readers_of(graph, plan);
   const auto of = [&](ValueId id) -> const ReadingRegions& { return readers[id]; };
-  const auto placement = [&](ValueId id) -> Placement& { return plan.placement[static_cast<std::size_t>(id.index)]; };
+  const auto placement = [&](ValueId id) -> Placement& { return plan.placement[id]; };
   std::map<ValueId, Placement> moved;
   for (const auto& [state, whole] : updates) {
     if (!is_gathered(whole)) continue;
@@ -192,8 +192,7 @@ void place_gathered_parts(const Graph& graph, std::span<const Update> updates,
     const int gather = plan.region(whole);
     const bool is_all = graph[part].type.shape.numel() == graph[operand].type.shape.numel();
     if (!is_all || !temporary(part) || of(part).first != gather || of(part).last != gather ||
-        of(state).last > plan.region(part) ||
-        plan.regions[static_cast<std::size_t>(plan.region(part))].kind() != RegionKind::rows)
+        of(state).last > plan.region(part) || plan.regions[plan.region(part)].kind() != RegionKind::rows)
       continue;
     const Dim elements = graph[part].type.shape.numel().unnamed();
     const Placement own = std::exchange(

@@ -68,7 +68,7 @@ class Lowering {
   }
 
  private:
-  const Placement& placement(ValueId id) const { return plan_.placement[static_cast<std::size_t>(id.index)]; }
+  const Placement& placement(ValueId id) const { return plan_.placement[id]; }
 
   int buffer(ValueId id) const {
     const int found = buffer_of_[placement(id).base];
@@ -195,7 +195,7 @@ class Lowering {
   }
 
   void lower_region(const LoweringContext& context, int number) {
-    const Region& region = plan_.regions[static_cast<std::size_t>(number)];
+    const Region& region = plan_.regions[number];
     if (region.kind() == RegionKind::collective) return add_collective(region.members[0], number);
     const RegionKey key = region_key(context, region);
     auto launches = pool_.regions.find(key, [this](const ProgramBuffer& buffer) { return add_buffer(buffer); });
@@ -375,7 +375,7 @@ std::optional<AttentionCostModel> attention_costs(const Machine& machine, const 
 }
 
 FusionPlan fuse_regions(const Graph& prepared, const Machine& machine, const LowerOptions& options,
-                        const std::vector<bool>& recomputed) {
+                        const NodeMap<bool>& recomputed) {
   if (!machine.fold) require_one_process(prepared);
   FusionOptions fusion = machine.fusion;
   fusion.attention = options.attention != AttentionFusion::off;

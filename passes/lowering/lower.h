@@ -19,7 +19,7 @@ std::optional<AttentionCostModel> attention_costs(const Machine& machine, const 
 /// Partitions a prepared graph into regions that the hardware has schedules for. `recomputed`: see FusionOptions.
 /// Throws UserError [one_process] for a graph with collectives if the machine does not support them.
 FusionPlan fuse_regions(const ir::Graph& prepared, const Machine& machine, const LowerOptions& options,
-                        const std::vector<bool>& recomputed = {});
+                        const ir::NodeMap<bool>& recomputed = {});
 
 /// Builds the kernels of all regions, and the collectives in graph order. `pool` holds kernels built for other
 /// versions of the graph with the same machine and options; they are reused.

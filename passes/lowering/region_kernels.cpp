@@ -14,7 +14,7 @@ namespace {
 /// Whether a stored value occupies only a part of the memory that it is placed in.
 bool is_part(const LoweringContext& lowering, ir::ValueId id) {
   const auto elements = [&](ir::ValueId value) { return lowering.graph[value].type.shape.numel(); };
-  const ir::ValueId base = lowering.plan.placement[id.index].base;
+  const ir::ValueId base = lowering.plan.placement[id].base;
   return base != id && elements(base) != elements(id);
 }
 

@@ -17,11 +17,10 @@ class CollectiveOrder {
  public:
   explicit CollectiveOrder(Program& program) : program_(program), uses_(program.buffers.size()) {
     for (int l = 0; l < launches(); ++l) {
-      const Launch& launch = program.launches[static_cast<std::size_t>(l)];
-      const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+      const Launch& launch = program.launches[l];
+      const kernel::Kernel& kernel = program.kernels[launch.kernel];
       for (std::size_t i = 0; i < launch.buffers.size(); ++i)
-        uses_[static_cast<std::size_t>(launch.buffers[i])].push_back(
-            {l, kernel.buffers[i].access != kernel::Access::read});
+        uses_[launch.buffers[i]].push_back({l, kernel.buffers[i].access != kernel::Access::read});
     }
   }
 
@@ -89,7 +88,7 @@ class CollectiveOrder {
   }
   /// Returns the first launch of the contiguous run of launches in the same region.
   int first_of_region(int launch) const {
-    const auto region = [&](int l) { return program_.launches[static_cast<std::size_t>(l)].info.region; };
+    const auto region = [&](int l) { return program_.launches[l].info.region; };
     while (launch > 0 && launch < launches() && region(launch - 1) == region(launch)) --launch;
     return launch;
   }
@@ -103,7 +102,7 @@ class CollectiveOrder {
 
   /// Limits a collective at position `here` to the gap between launches that conflict on a buffer.
   void limit(Collective& collective, int here, int buffer, bool writes) const {
-    for (const Use& use : uses_[static_cast<std::size_t>(buffer)]) {
+    for (const Use& use : uses_[buffer]) {
       if (!writes && !use.writes) continue;
       if (use.launch < here)
         collective.start = std::max(collective.start, use.launch + 1);
@@ -134,7 +133,7 @@ class CollectiveOrder {
   int last_reader(const Collective& collective) const {
     int last = collective.done;
     for (const Collective::Part& part : collective.parts)
-      for (const Use& use : uses_[static_cast<std::size_t>(part.to)]) last = std::max(last, use.launch);
+      for (const Use& use : uses_[part.to]) last = std::max(last, use.launch);
     return last;
   }
 
@@ -154,7 +153,7 @@ class CollectiveOrder {
     for (const Collective::Part& part : collective.parts) {
       const auto elements = part.elements.unnamed().value();
       if (!elements) return std::nullopt;
-      const ProgramBuffer& from = program_.buffers[static_cast<std::size_t>(part.from)];
+      const ProgramBuffer& from = program_.buffers[part.from];
       bytes += parts * *elements * static_cast<std::int64_t>(size_in_bytes(from.dtype));
     }
     return bytes;

@@ -19,9 +19,9 @@ bool Launch::leaves_remainder(int parameter) const {
 }
 
 bool writes_nothing(const Program& program, const Launch& launch, const DimBindings& dims) {
-  const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+  const kernel::Kernel& kernel = program.kernels[launch.kernel];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
-    const ProgramBuffer& buffer = program.buffers[static_cast<std::size_t>(launch.buffers[i])];
+    const ProgramBuffer& buffer = program.buffers[launch.buffers[i]];
     if (kernel.buffers[i].access == kernel::Access::read || buffer.kind == ProgramBuffer::Kind::scratch) continue;
     if (buffer.elements.evaluate(dims) > 0) return false;
   }

@@ -76,7 +76,7 @@ class CandidateFinder {
     std::vector<ValueId> work = {operand};
     std::set<ValueId> seen;
     while (!work.empty()) {
-      const ValueId base = plan_.placement[static_cast<std::size_t>(work.back().index)].base;
+      const ValueId base = plan_.placement[work.back()].base;
       work.pop_back();
       if (plan_.is_inlined(base)) {
         const auto& inner = graph_[base].operands;
@@ -197,7 +197,7 @@ class CandidateFinder {
   /// Whether a value may be computed again; fused attention may not.
   bool may_run_again(ValueId id) const {
     const int region = plan_.region(id);
-    const bool fused = region >= 0 && plan_.regions[static_cast<std::size_t>(region)].kind() == RegionKind::attention;
+    const bool fused = region >= 0 && plan_.regions[region].kind() == RegionKind::attention;
     return !fused && !own_region(graph_[id]);
   }
 

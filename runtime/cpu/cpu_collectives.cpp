@@ -61,7 +61,7 @@ void CpuCollectives::carry_out(std::size_t collective, Communicator& group) cons
       for (const CollectiveStep::Fold& its : round.folds) fold(its, group.size());
     };
     try {
-      group.collective_in_rounds(step.sends, receives, ranks_->timeout(), take);
+      group.exchange_in_rounds(step.sends, receives, ranks_->timeout(), take);
     } catch (const StalledExchange& stall) {
       throw stalled(collective, stall);
     }
@@ -72,7 +72,7 @@ void CpuCollectives::carry_out(std::size_t collective, Communicator& group) cons
 
 void CpuCollectives::fold(const CollectiveStep::Fold& fold, int ranks) const {
   const Launch& launch = *fold.part->fold;
-  const auto& kernel = kernels_[static_cast<std::size_t>(launch.kernel)];
+  const auto& kernel = kernels_[launch.kernel];
   std::array<void*, 2> buffers{fold.from, fold.to};
   const std::array<std::int64_t, 2> values{ranks, fold.elements * ranks};
   std::int64_t status = 0;

@@ -111,9 +111,7 @@ class CpuRunner final : public ProgramRunner {
     const auto b = static_cast<std::size_t>(buffer);
     return aligned_bytes(program_.buffers[b].dtype, planned_->elements[b]);
   }
-  bool is_scratch(int buffer) const {
-    return program_.buffers[static_cast<std::size_t>(buffer)].kind == ProgramBuffer::Kind::scratch;
-  }
+  bool is_scratch(int buffer) const { return program_.buffers[buffer].kind == ProgramBuffer::Kind::scratch; }
 
   const Program& program_;
   codegen::CompiledKernels kernels_;
@@ -157,7 +155,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
       where_(program.buffers.size()),
       collectives_(program, kernels_, table_, options.ranks) {
   const std::vector<bool> written = written_buffers(program);
-  for (const Program::Slot& slot : program.states) written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
+  for (const Program::Slot& slot : program.states) written_.push_back(written[slot.buffer]);
   for (const ProgramBuffer& buffer : program.buffers) buffer_elements_.push_back(table_.add(buffer.elements));
   for (std::size_t l = 0; l < program.launches.size(); ++l) {
     const Launch& launch = program.launches[l];
@@ -226,7 +224,7 @@ std::int64_t CpuRunner::plan(const DimBindings& dims) {
 
 /// Returns whether everything that a launch writes is empty under the current sizes.
 bool CpuRunner::writes_nothing(const Launch& launch) const {
-  const kernel::Kernel& kernel = program_.kernels[static_cast<std::size_t>(launch.kernel)];
+  const kernel::Kernel& kernel = program_.kernels[launch.kernel];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const auto buffer = static_cast<std::size_t>(launch.buffers[i]);
     if (kernel.buffers[i].access == kernel::Access::read || is_scratch(launch.buffers[i])) continue;
@@ -246,8 +244,7 @@ void CpuRunner::prepare(const DimBindings& dims) {
     const LaunchSizes& at = launch_sizes_[l];
     for (std::size_t d = 0; d < at.dims.size(); ++d) call.dims[d] = sizes_[at.dims[d]];
     const Launch& launch = program_.launches[l];
-    call.extent =
-        writes_nothing(launch) ? 0 : kernels_[static_cast<std::size_t>(launch.kernel)].extent(call.dims.data());
+    call.extent = writes_nothing(launch) ? 0 : kernels_[launch.kernel].extent(call.dims.data());
     const std::int64_t of_memory = sizes_[at.bytes] / std::max<std::int64_t>(1, call.extent) * tasks_.byte_work;
     const std::int64_t work = std::max(sizes_[at.work], of_memory);
     call.grain = std::max<std::int64_t>(1, grain_of(tasks_, call.extent, work));
@@ -260,7 +257,7 @@ void CpuRunner::prepare(const DimBindings& dims) {
 }
 
 void CpuRunner::point_buffers(const RunArguments& arguments) {
-  const auto at = [&](int buffer) -> void*& { return where_[static_cast<std::size_t>(buffer)]; };
+  const auto at = [&](int buffer) -> void*& { return where_[buffer]; };
   for (const MemoryPlan::Block& block : planned_->plan.blocks) at(block.buffer) = arena_.data() + block.offset;
   // Kernels only read inputs and constants; const is cast away because all kernels share one signature.
   for (std::size_t i = 0; i < program_.inputs.size(); ++i)
@@ -294,8 +291,7 @@ void CpuRunner::run_range(std::size_t index, std::int64_t begin, std::int64_t en
   const Call& call = calls_[index];
   std::int64_t status = 0;
   const auto own = std::min(static_cast<std::size_t>(thread), call.buffers.size() - 1);
-  kernels_[static_cast<std::size_t>(program_.launches[index].kernel)].run(call.buffers[own].data(), call.dims.data(),
-                                                                          begin, end, &status);
+  kernels_[program_.launches[index].kernel].run(call.buffers[own].data(), call.dims.data(), begin, end, &status);
   // If several checks fail, the lowest code is kept, independently of the order of the threads.
   std::int64_t seen = failure;
   while (status != 0 && (seen == 0 || status < seen) && !failure.compare_exchange_weak(seen, status)) {
@@ -326,18 +322,18 @@ bool CpuRunner::runs_together(const LaunchGroup& group) const {
   std::int64_t work = 0;
   bool parallel = false;
   for (int l = group.first; l <= group.last; ++l) {
-    const Call& call = calls_[static_cast<std::size_t>(l)];
+    const Call& call = calls_[l];
     work += call.work;
     parallel = parallel || call.extent > call.grain;
   }
-  const bool parts = program_.launches[static_cast<std::size_t>(group.first)].part_of >= 0;
+  const bool parts = program_.launches[group.first].part_of >= 0;
   return parallel && (parts || work < tasks_.together_work);
 }
 
 /// Runs a group as one parallel loop over the chunks of all its launches.
 void CpuRunner::launch_together(const LaunchGroup& group) {
   std::int64_t chunks = 0;
-  for (int l = group.first; l <= group.last; ++l) chunks += calls_[static_cast<std::size_t>(l)].chunks();
+  for (int l = group.first; l <= group.last; ++l) chunks += calls_[l].chunks();
   std::atomic<std::int64_t> failure = 0;
   threads_->run(chunks, 1, [&](std::int64_t begin, std::int64_t, int thread) {
     auto l = static_cast<std::size_t>(group.first);
@@ -346,7 +342,7 @@ void CpuRunner::launch_together(const LaunchGroup& group) {
     const Call& call = calls_[l];
     run_range(l, chunk * call.grain, std::min((chunk + 1) * call.grain, call.extent), thread, failure);
   });
-  check_status(program_.launches[static_cast<std::size_t>(group.last)], failure);  // parts have the same checks
+  check_status(program_.launches[group.last], failure);  // parts have the same checks
 }
 
 void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& guard) {

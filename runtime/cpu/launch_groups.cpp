@@ -7,21 +7,20 @@ namespace lathe {
 LaunchGrouping::LaunchGrouping(const Program& program, int most)
     : program_(program), most_(most), first_use_{0}, meets_collective_(program.launches.size()) {
   for (const Launch& launch : program.launches) {
-    const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+    const kernel::Kernel& kernel = program.kernels[launch.kernel];
     for (std::size_t i = 0; i < launch.buffers.size(); ++i)
       uses_.push_back({launch.buffers[i], kernel.buffers[i].access != kernel::Access::read});
     first_use_.push_back(uses_.size());
   }
   for (const Collective& collective : program.collectives)
     for (const int end : {collective.start, collective.done})
-      if (static_cast<std::size_t>(end) < meets_collective_.size())
-        meets_collective_[static_cast<std::size_t>(end)] = true;
+      if (static_cast<std::size_t>(end) < meets_collective_.size()) meets_collective_[end] = true;
 }
 
 std::vector<LaunchGroup> LaunchGrouping::groups(const MemoryPlan& plan) const {
   std::vector<Range> ranges(program_.buffers.size());
   for (const MemoryPlan::Block& block : plan.blocks)
-    ranges[static_cast<std::size_t>(block.buffer)] = {block.offset, block.offset + block.bytes};
+    ranges[block.buffer] = {block.offset, block.offset + block.bytes};
   std::vector<LaunchGroup> groups;
   for (std::size_t l = 0; l < program_.launches.size(); ++l) {
     if (l > 0 && may_join(groups.back(), l) && !meets(groups.back(), l, ranges))
@@ -53,15 +52,14 @@ bool LaunchGrouping::meets(const LaunchGroup& group, std::size_t launch, const s
   const bool parts = are_parts(launch - 1, launch);
   const std::size_t own = first_use_[launch];
   for (std::size_t a = own; a < first_use_[launch + 1]; ++a)
-    for (std::size_t b = first_use_[static_cast<std::size_t>(group.first)]; b < own; ++b) {
+    for (std::size_t b = first_use_[group.first]; b < own; ++b) {
       const Use &x = uses_[a], &y = uses_[b];
       if (!x.writes && !y.writes) continue;
       if (x.buffer == y.buffer) {
         if (!parts) return true;
         continue;
       }
-      const Range &here = ranges[static_cast<std::size_t>(x.buffer)],
-                  &there = ranges[static_cast<std::size_t>(y.buffer)];
+      const Range &here = ranges[x.buffer], &there = ranges[y.buffer];
       if (here.begin < there.end && there.begin < here.end) return true;
     }
   return false;

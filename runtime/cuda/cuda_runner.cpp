@@ -78,8 +78,7 @@ class CudaRunner final : public ProgramRunner {
       collectives_.emplace(program, table_, *platform_->groups, driver_, stream_,
                            [this](const Launch& fold, const Stream& stream) { launch(folds_.at(&fold), stream); });
     const std::vector<bool> written = written_buffers(program);
-    for (const Program::Slot& slot : program.states)
-      written_.push_back(written[static_cast<std::size_t>(slot.buffer)]);
+    for (const Program::Slot& slot : program.states) written_.push_back(written[slot.buffer]);
   }
 
   void run(const RunArguments& arguments) override;
@@ -118,9 +117,7 @@ class CudaRunner final : public ProgramRunner {
     }
   };
 
-  const kernel::Kernel& kernel_of(const Launch& launch) const {
-    return program_.kernels[static_cast<std::size_t>(launch.kernel)];
-  }
+  const kernel::Kernel& kernel_of(const Launch& launch) const { return program_.kernels[launch.kernel]; }
   void to_device(const DeviceMemory& memory, const std::byte* data, std::size_t bytes) {
     if (bytes > 0) driver_.copy_to_device(memory.address(), data, bytes, stream_.handle());
   }
@@ -128,7 +125,7 @@ class CudaRunner final : public ProgramRunner {
     if (bytes > 0) driver_.copy_to_host(data, memory.address(), bytes, stream_.handle());
   }
   std::size_t bytes_of(int buffer, const DimBindings& dims) const {
-    return static_cast<std::size_t>(buffer_bytes(program_.buffers[static_cast<std::size_t>(buffer)], dims));
+    return static_cast<std::size_t>(buffer_bytes(program_.buffers[buffer], dims));
   }
 
   GpuTensor* on_this_gpu(const StoredTensor& state) const;
@@ -272,7 +269,7 @@ void CudaRunner::choose_indices(Bound& bound) {
   }
   if (missing.empty()) return;
   std::vector<kernel::Kernel> kernels;
-  for (const int number : missing) kernels.push_back(program_.kernels[static_cast<std::size_t>(number)]);
+  for (const int number : missing) kernels.push_back(program_.kernels[number]);
   const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::int64, options_.threads);
   std::size_t i = 0;
   for (const int number : missing) {
@@ -296,7 +293,7 @@ std::vector<CudaRunner::Segment> CudaRunner::segments() const {
 void CudaRunner::find_addresses() {
   std::vector<void*> where(program_.buffers.size(), nullptr);
   const auto put = [&](int buffer, Driver::Pointer address) {
-    where[static_cast<std::size_t>(buffer)] = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+    where[buffer] = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
   };
   for (const MemoryPlan::Block& block : bound_->plan.blocks)
     put(block.buffer, bound_->arena.address() + static_cast<std::uint64_t>(block.offset));
@@ -311,10 +308,8 @@ void CudaRunner::launch(std::size_t index, const Stream& stream) const {
   if (bound_->empty[index]) return;
   const Launch& launch = *launches_[index];
   std::vector<Driver::Pointer> buffers;
-  for (const int b : launch.buffers)
-    buffers.push_back(reinterpret_cast<Driver::Pointer>(bound_->where[static_cast<std::size_t>(b)]));
-  const LoadedKernel& kernel =
-      bound_->int64[index] ? int64_kernels_.at(launch.kernel) : kernels_[static_cast<std::size_t>(launch.kernel)];
+  for (const int b : launch.buffers) buffers.push_back(reinterpret_cast<Driver::Pointer>(bound_->where[b]));
+  const LoadedKernel& kernel = bound_->int64[index] ? int64_kernels_.at(launch.kernel) : kernels_[launch.kernel];
   kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
 }
 

@@ -46,7 +46,7 @@ void ArenaGuard::before_launch(std::size_t launch) const {
   const std::vector<int>& used = program_.launches[launch].buffers;
   for (const MemoryPlan::Block& block : plan_.blocks) {
     if (std::find(used.begin(), used.end(), block.buffer) == used.end()) continue;
-    const ProgramBuffer& buffer = program_.buffers[static_cast<std::size_t>(block.buffer)];
+    const ProgramBuffer& buffer = program_.buffers[block.buffer];
     const std::int64_t own = buffer.elements.evaluate(dims_) * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
     const auto bytes = static_cast<std::size_t>(buffer.kind == ProgramBuffer::Kind::scratch ? block.bytes : own);
     const std::span<std::byte> memory = arena_.subspan(static_cast<std::size_t>(block.offset), bytes);

@@ -40,11 +40,10 @@ int start_mpi() {
 /// Returns an error if a received message is shorter than its buffer: then it belongs to another exchange.
 int check_received(const LatheMpiExchange& exchange, int count) {
   for (int i = 0; i < count; ++i) {
-    const auto wanted = exchange.received[static_cast<std::size_t>(exchange.finished[static_cast<std::size_t>(i)])];
+    const auto wanted = exchange.received[exchange.finished[i]];
     if (wanted < 0) continue;
     int bytes = 0;
-    if (const int status = MPI_Get_count(&exchange.statuses[static_cast<std::size_t>(i)], MPI_BYTE, &bytes))
-      return status;
+    if (const int status = MPI_Get_count(&exchange.statuses[i], MPI_BYTE, &bytes)) return status;
     if (bytes != wanted) return MPI_ERR_TRUNCATE;
   }
   return MPI_SUCCESS;
@@ -53,8 +52,7 @@ int check_received(const LatheMpiExchange& exchange, int count) {
 /// Returns the error of the first message that failed.
 int first_error(const LatheMpiExchange& exchange, int count, int otherwise) {
   for (int i = 0; i < count; ++i)
-    if (const int error = exchange.statuses[static_cast<std::size_t>(i)].MPI_ERROR;
-        error != MPI_SUCCESS && error != MPI_ERR_PENDING)
+    if (const int error = exchange.statuses[i].MPI_ERROR; error != MPI_SUCCESS && error != MPI_ERR_PENDING)
       return error;
   return otherwise;
 }
@@ -127,7 +125,7 @@ int lathe_mpi_start(const LatheMpiMessage* sends, int send_count, const LatheMpi
   for (int i = 0; i < send_count && status == MPI_SUCCESS; ++i) {
     const LatheMpiMessage& message = sends[i];
     status = MPI_Isend(message.data, static_cast<int>(message.bytes), MPI_BYTE, message.peer, tag, world,
-                       &made->requests[static_cast<std::size_t>(i)]);
+                       &made->requests[i]);
   }
   made->left = send_count + receive_count;
   if (status == MPI_SUCCESS)
@@ -151,7 +149,7 @@ int lathe_mpi_progress(LatheMpiExchange* exchange, int* moved, int* left) {
 }
 
 int lathe_mpi_is_done(const LatheMpiExchange* exchange, int index) {
-  return exchange->requests[static_cast<std::size_t>(index)] == MPI_REQUEST_NULL ? 1 : 0;
+  return exchange->requests[index] == MPI_REQUEST_NULL ? 1 : 0;
 }
 
 void lathe_mpi_drop(LatheMpiExchange* exchange) {

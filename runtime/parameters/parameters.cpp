@@ -26,7 +26,7 @@ std::string describe(const Program::Slot& slot) {
 bool fits(const Program::Slot& slot, const std::vector<std::int64_t>& shape) {
   if (static_cast<std::size_t>(slot.shape.rank()) != shape.size()) return false;
   for (int d = 0; d < slot.shape.rank(); ++d) {
-    const std::int64_t size = shape[static_cast<std::size_t>(d)];
+    const std::int64_t size = shape[d];
     if (slot.shape[d].value().value_or(size) != size) return false;
   }
   return true;

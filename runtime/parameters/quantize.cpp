@@ -22,7 +22,7 @@ template <class T>
 void read_strided(const HostTensor& from, std::int64_t i, std::int64_t stride, std::span<float> to) {
   const auto all = from.as<T>();
   for (float& value : to) {
-    const T x = all[static_cast<std::size_t>(i)];
+    const T x = all[i];
     if constexpr (std::is_same_v<T, Bf16> || std::is_same_v<T, F16>)
       value = to_float(x);
     else

@@ -41,14 +41,12 @@ class StepPlan {
     }
   };
 
-  std::byte* at(int buffer) const {
-    return static_cast<std::byte*>(place_.buffers[static_cast<std::size_t>(buffer)]);
-  }
+  std::byte* at(int buffer) const { return static_cast<std::byte*>(place_.buffers[buffer]); }
   std::int64_t elements(const Collective::Part& part) const {
-    return place_.elements[static_cast<std::size_t>(&part - collective_.parts.data())];
+    return place_.elements[&part - collective_.parts.data()];
   }
   std::int64_t element_bytes(const Collective::Part& part) const {
-    return static_cast<std::int64_t>(size_in_bytes(program_.buffers[static_cast<std::size_t>(part.from)].dtype));
+    return static_cast<std::int64_t>(size_in_bytes(program_.buffers[part.from].dtype));
   }
   Pieces pieces_of(const Collective::Part& part) const {
     const std::int64_t bytes = element_bytes(part);

@@ -38,7 +38,7 @@ class ProgramCollectives {
   /// Starts a run with the sizes of the table and the addresses of the buffers.
   void restart(std::span<const std::int64_t> sizes, std::span<void* const> buffers);
   std::vector<CollectiveStep> steps(std::size_t collective, int rank, int ranks, bool gathers) const;
-  void* at(int buffer) const { return buffers_[static_cast<std::size_t>(buffer)]; }
+  void* at(int buffer) const { return buffers_[buffer]; }
   std::int64_t size(std::size_t position) const { return sizes_[position]; }
   /// Returns the error for a collective that exceeded the ranks' timeout.
   UserError stalled(std::size_t collective, const StalledExchange& stalled) const;

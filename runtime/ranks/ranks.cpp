@@ -156,7 +156,7 @@ double Ranks::timeout() const { return impl_->options.timeout; }
 const DimBindings& Ranks::positions() const { return impl_->positions; }
 
 std::uint64_t Ranks::start(const std::string& axis, Job job) {
-  return impl_->add(*impl_->axes[static_cast<std::size_t>(impl_->mesh.find(axis))], std::move(job));
+  return impl_->add(*impl_->axes[impl_->mesh.find(axis)], std::move(job));
 }
 std::uint64_t Ranks::start(Job job) { return impl_->add(*impl_->world, std::move(job)); }
 

@@ -29,8 +29,7 @@ void require_same_copies(Ranks& ranks, std::span<const OwnPart> parts) {
   const shard::Mesh& mesh = ranks.mesh();
   const auto has_copies = [&](const OwnPart& part) {
     for (int a = 0; a < mesh.axis_count(); ++a)
-      if (std::holds_alternative<shard::Whole>(part.placement[static_cast<std::size_t>(a)]) && mesh[a].ranks > 1)
-        return true;
+      if (std::holds_alternative<shard::Whole>(part.placement[a]) && mesh[a].ranks > 1) return true;
     return false;
   };
   std::string own;
@@ -43,8 +42,7 @@ void require_same_copies(Ranks& ranks, std::span<const OwnPart> parts) {
   for (const OwnPart& part : parts) {
     if (!has_copies(part)) continue;
     shard::require_same_copies(part.placement, mesh, part.name, [&](std::int64_t a, std::int64_t b) {
-      return digests[static_cast<std::size_t>(a)].substr(at, digits) ==
-             digests[static_cast<std::size_t>(b)].substr(at, digits);
+      return digests[a].substr(at, digits) == digests[b].substr(at, digits);
     });
     at += digits;
   }
@@ -58,7 +56,7 @@ std::optional<HostTensor> sent_to_first(Ranks& ranks, OwnPart own) {
   std::vector<Message> sends, receives;
   for (int r = 1; is_first && r < ranks.size(); ++r) {
     if (!shard::holds_first_copy(own.placement, mesh, r)) continue;
-    HostTensor& part = parts[static_cast<std::size_t>(r)];
+    HostTensor& part = parts[r];
     part = HostTensor(own.value.dtype(), own.value.shape());
     receives.push_back(message(r, part));
   }

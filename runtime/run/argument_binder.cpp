@@ -155,7 +155,7 @@ void ArgumentBinder::find_sources() {
       const auto source = linear(dim);
       tells_one_by_one_ = tells_one_by_one_ && source;
       if (source) told.insert(source->unknown);
-      state_dims_.emplace_back(dim, states_[i]->host.shape()[static_cast<std::size_t>(d)]);
+      state_dims_.emplace_back(dim, states_[i]->host.shape()[d]);
     }
   tells_one_by_one_ =
       tells_one_by_one_ && std::ranges::all_of(dims_, [&](const auto& one) { return told.contains(one.first); });
@@ -171,8 +171,7 @@ bool ArgumentBinder::bind_again(const DimBindings& given) {
     const std::vector<std::int64_t>& shape = *given_[i].shape;
     if (given_[i].dtype != slot.dtype || std::ssize(shape) != slot.shape.rank()) return false;
     for (int d = 0; d < slot.shape.rank(); ++d)
-      if (const auto known = slot.shape[d].value(); known && *known != shape[static_cast<std::size_t>(d)])
-        return false;
+      if (const auto known = slot.shape[d].value(); known && *known != shape[d]) return false;
   }
   for (const std::string& name : to_be_given_) {
     const auto found = given.find(name);

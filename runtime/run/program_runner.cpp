@@ -21,13 +21,12 @@ void check_status(const Launch& launch, std::int64_t code) {
 std::vector<bool> written_buffers(const Program& program) {
   std::vector<bool> written(program.buffers.size());
   for (const Launch& launch : program.launches) {
-    const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+    const kernel::Kernel& kernel = program.kernels[launch.kernel];
     for (std::size_t i = 0; i < launch.buffers.size(); ++i)
-      if (kernel.buffers[i].access != kernel::Access::read)
-        written[static_cast<std::size_t>(launch.buffers[i])] = true;
+      if (kernel.buffers[i].access != kernel::Access::read) written[launch.buffers[i]] = true;
   }
   for (const Collective& collective : program.collectives)
-    for (const Collective::Part& part : collective.parts) written[static_cast<std::size_t>(part.to)] = true;
+    for (const Collective::Part& part : collective.parts) written[part.to] = true;
   return written;
 }
 

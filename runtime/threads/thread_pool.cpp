@@ -119,8 +119,8 @@ void ThreadPool::run_chunks(std::int64_t count, std::int64_t grain, Body body) {
   unfinished_.store(chunks, std::memory_order_relaxed);
   const auto threads = static_cast<std::int64_t>(shares_.size());
   for (std::int64_t t = 0; t < threads; ++t)
-    shares_[static_cast<std::size_t>(t)].unclaimed.store(
-        chunk_range(chunks * t / threads, chunks * (t + 1) / threads), std::memory_order_release);
+    shares_[t].unclaimed.store(chunk_range(chunks * t / threads, chunks * (t + 1) / threads),
+                               std::memory_order_release);
   call_.fetch_add(1);
   wake_workers(chunks);
   work(0);

@@ -33,7 +33,7 @@ double rounded(double value) { return std::round(value * 1000) / 1000; }
 std::vector<std::int64_t> live_bytes(const MemoryPlan& plan, std::size_t launches) {
   std::vector<std::int64_t> live(launches + 1, 0);
   for (const MemoryPlan::Block& block : plan.blocks) {
-    live[static_cast<std::size_t>(block.first)] += block.bytes;
+    live[block.first] += block.bytes;
     live[static_cast<std::size_t>(block.last) + 1] -= block.bytes;
   }
   for (std::size_t l = 1; l < live.size(); ++l) live[l] += live[l - 1];
@@ -77,10 +77,10 @@ class Writer {
   }
 
   void add_launch(const TracedRun& run, const LaunchTime& time) {
-    const Launch& launch = trace_.program.launches[static_cast<std::size_t>(time.launch)];
+    const Launch& launch = trace_.program.launches[time.launch];
     const Role role = role_of(trace_.program, launch);
     const double start = run.start + time.start;
-    add_counter(start, live_[static_cast<std::size_t>(time.launch)]);
+    add_counter(start, live_[time.launch]);
     events_.push_back(span_event(role.what + (role.where.empty() ? "" : " " + role.where), role.what, kernel_row,
                                  start, time.seconds));
     events_.back()["args"] = launch_args(launch, time, role);
@@ -106,7 +106,7 @@ class Writer {
             {"region", launch.info.kind ? std::string(name(*launch.info.kind)) : std::string()},
             {"multiplies by", std::string(words(launch.info.multiplier))},
             {"missed", missed_of(launch)},
-            {"kernel", trace_.program.kernels[static_cast<std::size_t>(launch.kernel)].name},
+            {"kernel", trace_.program.kernels[launch.kernel].name},
             {"launch", time.launch},
             {"tasks", time.tasks},
             {"GFLOP", rounded(reached.gflop)},

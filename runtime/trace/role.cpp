@@ -22,7 +22,7 @@ std::vector<std::string_view> distinct_ops(const Launch& launch) {
 
 /// Returns the name of the parameter that the launch writes; empty if it writes none.
 std::string updated_parameter(const Program& program, const Launch& launch) {
-  const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+  const kernel::Kernel& kernel = program.kernels[launch.kernel];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     if (kernel.buffers[i].access == kernel::Access::read) continue;
     for (const Program::Slot& slot : program.states)

@@ -20,7 +20,7 @@ std::vector<Line> lines_of(const Trace& trace) {
   std::map<Role, Line> by_role;
   for (const TracedRun& run : trace.runs)
     for (const LaunchTime& time : run.launches) {
-      const Launch& launch = trace.program.launches[static_cast<std::size_t>(time.launch)];
+      const Launch& launch = trace.program.launches[time.launch];
       Role role = role_of(trace.program, launch);
       Line& line = by_role[role];
       line.role = std::move(role);

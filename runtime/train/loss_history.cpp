@@ -16,8 +16,8 @@ void add(const std::vector<LossPoint>& curve, const char* steps, const char* los
   const auto n = static_cast<std::int64_t>(curve.size());
   HostTensor step(i64, {n}), loss(f64, {n});
   for (std::int64_t i = 0; i < n; ++i) {
-    step.set_int(i, curve[static_cast<std::size_t>(i)].step);
-    loss.set(i, curve[static_cast<std::size_t>(i)].loss);
+    step.set_int(i, curve[i].step);
+    loss.set(i, curve[i].loss);
   }
   tensors.emplace(steps, std::move(step));
   tensors.emplace(losses, std::move(loss));

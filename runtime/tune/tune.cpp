@@ -71,7 +71,7 @@ class MachineTimer {
     std::vector<LaunchTime> times;
     runner_->run({dims_, where_inputs_, where_states_, where_outputs_, &times});
     std::vector<double> seconds(skipped.size());
-    for (const LaunchTime& time : times) seconds[static_cast<std::size_t>(time.launch)] = time.seconds;
+    for (const LaunchTime& time : times) seconds[time.launch] = time.seconds;
     return seconds;
   }
 
@@ -132,7 +132,7 @@ class Tuner {
     std::string text = fmt::format("lathe tile 1\n{}\n", machine_.name);
     for (std::size_t l = occurrence.first; l <= occurrence.last; ++l) {
       const Launch& launch = program.launches[l];
-      text += machine_.code_key(program.kernels[static_cast<std::size_t>(launch.kernel)]);
+      text += machine_.code_key(program.kernels[launch.kernel]);
       for (const Dim& dim : launch.dims)  // known dims are part of the code; the others are names of random streams
         if (!dim.value()) text += fmt::format(" {}", dim.evaluate(tune_.dims));
       text += '\n';
@@ -209,7 +209,7 @@ class Tuner {
       product.time = race->second.ratio();
       result_.choices.chosen[problem] = race->second.winner();
     }
-    if (!product.open) product.chosen = candidates[static_cast<std::size_t>(result_.choices.chosen.at(problem))];
+    if (!product.open) product.chosen = candidates[result_.choices.chosen.at(problem)];
     if (!product.from_cache && !product.open && machine_.store) machine_.store->put(entry.key, product.chosen);
     result_.report.products.push_back(std::move(product));
   }

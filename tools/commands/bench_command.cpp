@@ -63,7 +63,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
   std::map<int, Total> by_kernel;
   double all = 0;
   for (const LaunchTime& time : times) {
-    Total& total = by_kernel[program.launches[static_cast<std::size_t>(time.launch)].kernel];
+    Total& total = by_kernel[program.launches[time.launch].kernel];
     total.seconds += time.seconds;
     total.gflops += time.gflops;
     total.example = time.launch;
@@ -77,7 +77,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
   std::string text =
       fmt::format("{:>9} {:>6} {:>8} {:>9} {:>6}  what\n", "ms", "share", "launches", "GFLOP/s", "peak");
   for (const Total& total : order) {
-    const Launch& launch = program.launches[static_cast<std::size_t>(total.example)];
+    const Launch& launch = program.launches[total.example];
     const double rate = total.seconds > 0 ? total.gflops / total.seconds : 0;
     std::string names;
     for (const std::string& name : launch.names()) names += (names.empty() ? "" : ", ") + name;

@@ -73,7 +73,7 @@ std::string table_of(const std::vector<std::string>& texts, const HostTensor& si
   std::string table;
   for (std::int64_t i = 0; i < n; ++i) {
     for (std::int64_t j = 0; j < n; ++j) table += fmt::format("{:>7.4f} ", similarities.get(i * n + j));
-    table += fmt::format(" {}\n", visible(texts[static_cast<std::size_t>(i)]));
+    table += fmt::format(" {}\n", visible(texts[i]));
   }
   return table;
 }

@@ -98,7 +98,7 @@ Tensors run_kernel_file(const std::string& path, const ArgumentOptions& argument
   std::vector<kernel::BoundBuffer> bound;
   std::vector<bool> given;
   for (int i = 0; i < kernel.parameter_count(); ++i) {
-    const kernel::BufferInfo& buffer = kernel.buffers[static_cast<std::size_t>(i)];
+    const kernel::BufferInfo& buffer = kernel.buffers[i];
     std::optional<HostTensor> tensor = from_file(buffer, arguments.files);
     given.push_back(tensor.has_value());
     if (!tensor && buffer.access != kernel::Access::write && !arguments.random)

@@ -40,7 +40,7 @@ void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
 void learn_dims(const Shape& shape, const std::vector<std::int64_t>& sizes, DimBindings& dims) {
   for (int i = 0; i < shape.rank() && i < static_cast<int>(sizes.size()); ++i)
     if (const auto names = shape[i].unknowns(); names.size() == 1 && shape[i] == Dim(names[0]))
-      dims.emplace(names[0], sizes[static_cast<std::size_t>(i)]);
+      dims.emplace(names[0], sizes[i]);
 }
 
 /// Sets every other dim to a different small prime. Dims that a check requires to be equal get the same size.

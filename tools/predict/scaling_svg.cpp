@@ -156,8 +156,7 @@ std::string scaling_svg(const std::string& title, const shard::Scaling& scaling,
   }
   const Drawing drawing(curve.points);
   const std::vector<Panel> all = panels(static_cast<bool>(scaling.compile));
-  for (int i = 0; i < static_cast<int>(all.size()); ++i)
-    svg += drawing.panel(all[static_cast<std::size_t>(i)], i, i == 2 ? 1024 : 10);
+  for (int i = 0; i < static_cast<int>(all.size()); ++i) svg += drawing.panel(all[i], i, i == 2 ? 1024 : 10);
   return svg +
          fmt::format("<text x=\"{:.0f}\" y=\"{}\" text-anchor=\"middle\">processes (axis {} grows)</text>\n",
                      (page_left + page_width - page_right) / 2, page_height - 20, escaped(scaling.growing)) +

@@ -11,7 +11,7 @@ kernel::Divisors known_divisors(const kernel::Kernel& kernel) {
       divisors.tell(static_cast<kernel::ValueId>(i), kernel.values[i]);
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
     if (const auto* compute = std::get_if<kernel::Compute>(&s.node))
-      divisors.tell(compute->value, kernel.values[static_cast<std::size_t>(compute->value)]);
+      divisors.tell(compute->value, kernel.values[compute->value]);
     else if (const auto* loop = std::get_if<kernel::Loop>(&s.node))
       divisors.tell_index(*loop);
   });

@@ -18,8 +18,7 @@ std::vector<Range> small_sizes(const kernel::Kernel& kernel) {
     if (in.scalar_op != ScalarOp::bit_and && in.scalar_op != ScalarOp::bit_or && in.scalar_op != ScalarOp::bit_xor)
       continue;
     for (const kernel::ValueId arg : in.args)
-      if (const auto& from = kernel.values[static_cast<std::size_t>(arg)]; from.op == kernel::Opcode::dim)
-        sizes[static_cast<std::size_t>(from.integer)] = {};
+      if (const auto& from = kernel.values[arg]; from.op == kernel::Opcode::dim) sizes[from.integer] = {};
   }
   return sizes;
 }
@@ -40,13 +39,13 @@ IndexWidths widths_for(const kernel::Kernel& kernel, const GpuInfo& gpu, const s
 
 std::vector<bool> run_once(const kernel::Kernel& kernel, const GpuInfo& gpu) {
   const Ranges all = ranges(kernel, gpu, std::vector<Range>(kernel.dims.size()));
-  const auto of = [&](kernel::ValueId id) { return all.values[static_cast<std::size_t>(id)]; };
+  const auto of = [&](kernel::ValueId id) { return all.values[id]; };
   std::vector<bool> once(kernel.values.size(), false);
   kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
     const auto* loop = std::get_if<kernel::Loop>(&s.node);
     if (!loop) return;
     const Range length = range_of(ScalarOp::sub, of(loop->hi), of(loop->lo));
-    once[static_cast<std::size_t>(loop->index)] = length.hi <= of(loop->step).lo;
+    once[loop->index] = length.hi <= of(loop->step).lo;
   });
   return once;
 }

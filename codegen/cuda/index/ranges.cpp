@@ -27,7 +27,7 @@ class Analysis {
     for (std::size_t i = 0; i < kernel.values.size(); ++i) {
       const Instruction& in = kernel.values[i];
       if (in.op == Opcode::constant) all_.values[i] = {in.integer, in.integer};
-      if (in.op == Opcode::dim) all_.values[i] = dims_[static_cast<std::size_t>(in.integer)];
+      if (in.op == Opcode::dim) all_.values[i] = dims_[in.integer];
     }
   }
 

@@ -14,9 +14,8 @@ std::string copy_box_text(const kernel::Instruction& in, const KernelText& k) {
   const auto s = kernel::CopyBox::of(in);
   std::vector<std::string> at;
   for (const kernel::ValueId id : s.at) at.push_back(k.value(id));
-  return fmt::format("copy_box<{}>(pipeline, {}, {}, {}, {})",
-                     k.kernel().maps[static_cast<std::size_t>(s.map)].box_rows(), k.buffer(s.to), k.value(s.to_index),
-                     k.map(s.map), fmt::join(at, ", "));
+  return fmt::format("copy_box<{}>(pipeline, {}, {}, {}, {})", k.kernel().maps[s.map].box_rows(), k.buffer(s.to),
+                     k.value(s.to_index), k.map(s.map), fmt::join(at, ", "));
 }
 
 constexpr std::string_view box_device_text = R"cuda(

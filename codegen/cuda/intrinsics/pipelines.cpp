@@ -17,11 +17,10 @@ PipelineRole::PipelineRole(const kernel::Kernel& kernel, const kernel::StagePipe
 
 bool PipelineRole::takes_part(const kernel::Statement& s) const {
   if (!produces || in_stage) return true;
-  if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return needs_.vars[static_cast<std::size_t>(set->var)];
+  if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return needs_.vars[set->var];
   const auto* compute = std::get_if<kernel::Compute>(&s.node);
   if (!compute) return kernel::leads_to_stage(s);
-  return needs_.values[static_cast<std::size_t>(compute->value)] ||
-         kernel::is_broadcast_to_producers(kernel::value(kernel_, compute->value));
+  return needs_.values[compute->value] || kernel::is_broadcast_to_producers(kernel::value(kernel_, compute->value));
 }
 
 std::string PipelineRole::barrier() const { return fmt::format("consumer_barrier<{}>();", consumers_); }

@@ -38,7 +38,7 @@ Buffer Builder::buffer(std::string_view name, DType dtype, Access access, bool n
 
 Value Builder::dim(std::string_view name) {
   const auto found = std::find(kernel_.dims.begin(), kernel_.dims.end(), name);
-  if (found != kernel_.dims.end()) return handle(dims_[static_cast<std::size_t>(found - kernel_.dims.begin())]);
+  if (found != kernel_.dims.end()) return handle(dims_[found - kernel_.dims.begin()]);
   kernel_.dims.emplace_back(name);
   Value value =
       add_value({.op = Opcode::dim, .type = {i64, 1}, .integer = static_cast<std::int64_t>(kernel_.dims.size()) - 1});
@@ -189,12 +189,12 @@ std::optional<std::int64_t> Builder::constant_value(Value value) const {
   return in.integer;
 }
 
-Value Builder::handle(ValueId id) { return {this, id, kernel_.values[static_cast<std::size_t>(id)].type}; }
+Value Builder::handle(ValueId id) { return {this, id, kernel_.values[id].type}; }
 
 const Instruction& Builder::at(Value value) const {
   require(value.builder == this && value.id >= 0 && value.id < static_cast<int>(kernel_.values.size()),
           "an empty value, or one of another builder");
-  return kernel_.values[static_cast<std::size_t>(value.id)];
+  return kernel_.values[value.id];
 }
 
 Value Builder::add_value(Instruction instruction) {

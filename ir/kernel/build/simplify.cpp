@@ -7,7 +7,7 @@
 
 namespace lathe::kernel {
 
-const Instruction& Simplifier::at(ValueId id) const { return builder.kernel_.values[static_cast<std::size_t>(id)]; }
+const Instruction& Simplifier::at(ValueId id) const { return builder.kernel_.values[id]; }
 
 bool Simplifier::is(ValueId id, std::int64_t integer) const {
   const Instruction& in = at(id);

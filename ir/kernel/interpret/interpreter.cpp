@@ -30,7 +30,7 @@ class Interpreter : IntrinsicRun {
     for (std::size_t i = 0; i < kernel.values.size(); ++i) {
       const Instruction& in = kernel.values[i];
       Scalar* const first = lanes(static_cast<ValueId>(i), main_);
-      if (in.op == Opcode::dim) first->integer = dims[static_cast<std::size_t>(in.integer)];
+      if (in.op == Opcode::dim) first->integer = dims[in.integer];
       if (in.op == Opcode::constant) std::fill_n(first, in.type.lanes, Scalar{in.integer, in.real});
     }
     for_each_statement(kernel.body, [this](const Statement& s) {

@@ -111,7 +111,7 @@ void Target::note_read(std::int64_t index, const Actor& actor) const {
   if (scratch->uses.empty()) return;
   for (RunningRegion* region : actor.regions)
     if (region->note_read(*this, index, actor)) return;
-  SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
+  SharedUse& use = scratch->uses[index];
   if (use.write_phase == actor.phase && use.writer != actor.thread)
     fail(fmt::format("thread {} reads {}[{}], which thread {} wrote with no barrier between", actor.thread,
                      info->name, index, use.writer),
@@ -126,7 +126,7 @@ void Target::note_write(std::int64_t index, const Actor& actor) const {
   if (scratch->uses.empty()) return;
   for (RunningRegion* region : actor.regions)
     if (region->note_write(*this, index, actor)) return;
-  SharedUse& use = scratch->uses[static_cast<std::size_t>(index)];
+  SharedUse& use = scratch->uses[index];
   const bool read = use.read_phase == actor.phase && (use.many_readers || use.reader != actor.thread);
   const bool wrote = use.write_phase == actor.phase && use.writer != actor.thread;
   if (read || wrote)
@@ -140,7 +140,7 @@ void Target::note_write(std::int64_t index, const Actor& actor) const {
 void Target::store(std::int64_t index, Scalar value, const Actor& actor) const {
   std::byte* at = element(index, "store to");
   if (scratch) {
-    Written& written = scratch->written[static_cast<std::size_t>(index)];
+    Written& written = scratch->written[index];
     if (written == Written::by_copy_under_way)
       fail(fmt::format("a store to {}[{}], where a copy is under way", info->name, index), "race");
     written = Written::yes;
@@ -151,7 +151,7 @@ void Target::store(std::int64_t index, Scalar value, const Actor& actor) const {
 
 void Target::begin_copy(std::int64_t index, const Actor& actor) const {
   element(index, "copy to");
-  Written& written = scratch->written[static_cast<std::size_t>(index)];
+  Written& written = scratch->written[index];
   if (written == Written::by_copy_under_way)
     fail(fmt::format("a copy to {}[{}], where another one is under way", info->name, index), "race");
   written = Written::by_copy_under_way;
@@ -159,7 +159,7 @@ void Target::begin_copy(std::int64_t index, const Actor& actor) const {
 }
 
 void Target::end_copy(std::int64_t index, Scalar value, const Actor& actor) const {
-  scratch->written[static_cast<std::size_t>(index)] = Written::yes;
+  scratch->written[index] = Written::yes;
   note_write(index, actor);
   write_element(info->dtype, element(index, "copy to"), value);
 }

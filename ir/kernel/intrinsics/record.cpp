@@ -41,7 +41,7 @@ std::string plain_text(std::string_view name, const std::vector<ValueId>& args, 
 const Instruction* intrinsic_operation(const Kernel& kernel, const Statement& statement) {
   const auto* compute = std::get_if<Compute>(&statement.node);
   if (!compute) return nullptr;
-  const Instruction& in = kernel.values[static_cast<std::size_t>(compute->value)];
+  const Instruction& in = kernel.values[compute->value];
   return in.op == Opcode::intrinsic ? &in : nullptr;
 }
 

@@ -94,8 +94,8 @@ struct IntrinsicRules : PlaceRules {
   const Instruction& in;
 
   void want(ValueId id, Type type, std::string_view what) const { kernel::want(kernel, value(id).type, type, what); }
-  const Instruction& value(ValueId id) const { return kernel.values[static_cast<std::size_t>(id)]; }
-  const BufferInfo& buffer(BufferId id) const { return kernel.buffers[static_cast<std::size_t>(id)]; }
+  const Instruction& value(ValueId id) const { return kernel.values[id]; }
+  const BufferInfo& buffer(BufferId id) const { return kernel.buffers[id]; }
   /// Throws [alignment] if the value is a constant that is not a multiple of `of`.
   void want_multiple(ValueId id, int of, std::string_view what) const;
 };

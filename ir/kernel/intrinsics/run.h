@@ -27,13 +27,13 @@ class IntrinsicRun {
   virtual ~IntrinsicRun() = default;
 
   const Kernel& kernel() const { return kernel_; }
-  const Instruction& info(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  const Instruction& info(ValueId id) const { return kernel_.values[id]; }
   /// Returns the lanes of a thread's value.
-  Scalar* lanes(ValueId id, Thread& t) const { return &t.values[offsets_[static_cast<std::size_t>(id)]]; }
+  Scalar* lanes(ValueId id, Thread& t) const { return &t.values[offsets_[id]]; }
   std::int64_t integer(ValueId id, Thread& t) const { return lanes(id, t)->integer; }
   std::vector<std::int64_t> integers(std::span<const ValueId> ids, Thread& t) const;
   /// Returns the lanes of a thread's variable.
-  Scalar* var(VarId id, Thread& t) const { return &t.vars[var_offsets_[static_cast<std::size_t>(id)]]; }
+  Scalar* var(VarId id, Thread& t) const { return &t.vars[var_offsets_[id]]; }
 
   virtual Target target(BufferId id, Thread& t) const = 0;
   virtual Actor actor(const Thread& t) const = 0;

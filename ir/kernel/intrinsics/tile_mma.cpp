@@ -131,7 +131,7 @@ class TileSums {
   TileSums(int rows, int columns)
       : rows_(rows), columns_(columns), all_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns)) {}
 
-  Scalar& at(int m, int n) { return all_[static_cast<std::size_t>(m * columns_ + n)]; }
+  Scalar& at(int m, int n) { return all_[m * columns_ + n]; }
 
   template <class F>
   void for_each(const F& f) {
@@ -146,15 +146,12 @@ class TileSums {
         b(static_cast<std::size_t>(columns_ * tile_depth));
     for (int m = 0; m < rows_; ++m)
       for (int k = 0; k < tile_depth; ++k)
-        a[static_cast<std::size_t>(m * tile_depth + k)] = left.buffer.load(left_first + m * left.stride + k, actor);
+        a[m * tile_depth + k] = left.buffer.load(left_first + m * left.stride + k, actor);
     for (int n = 0; n < columns_; ++n)
       for (int k = 0; k < tile_depth; ++k)
-        b[static_cast<std::size_t>(n * tile_depth + k)] =
-            right.buffer.load(right_first + k / 2 * right.stride + 2 * n + k % 2, actor);
-    for_each([&](int m, int n, Scalar& sum) {
-      sum = evaluate_tile_sum(&a[static_cast<std::size_t>(m * tile_depth)],
-                              &b[static_cast<std::size_t>(n * tile_depth)], sum);
-    });
+        b[n * tile_depth + k] = right.buffer.load(right_first + k / 2 * right.stride + 2 * n + k % 2, actor);
+    for_each(
+        [&](int m, int n, Scalar& sum) { sum = evaluate_tile_sum(&a[m * tile_depth], &b[n * tile_depth], sum); });
   }
 
  private:

@@ -35,7 +35,7 @@ class KernelReader : public IntrinsicReader {
   void expect(std::string_view token) override;
   bool accept(std::string_view token) override;
   bool at_access() const override;
-  Type type(VarId var) const override { return kernel.vars[static_cast<std::size_t>(var)].type; }
+  Type type(VarId var) const override { return kernel.vars[var].type; }
   ValueId index() override;
 
   Type type();    ///< "f32x16"

@@ -16,32 +16,31 @@ class Binder {
     bound_.slots = site.slots;
     bound_.element = site.element;
     for (const auto& [slot, dim] : site.dims) {
-      const std::int64_t n = dims[static_cast<std::size_t>(dim)];
+      const std::int64_t n = dims[dim];
       range(slot) = {n, n};
     }
   }
 
   AccessSite run() {
     std::vector<bool> varies(bound_.slots.size(), false), kept;
-    const auto depends = [&](int slot) { return slot >= 0 && varies[static_cast<std::size_t>(slot)]; };
+    const auto depends = [&](int slot) { return slot >= 0 && varies[slot]; };
     for (const Step& step : site_.steps) {
       kept.push_back(step.counts() || depends(step.a) || depends(step.b) || depends(step.c) || step.is_condition());
       if (!kept.back())
         range(step.out) = result_of(step, bound_.slots);
       else if (step.out >= 0)
-        varies[static_cast<std::size_t>(step.out)] = true;
+        varies[step.out] = true;
     }
     made_.assign(bound_.slots.size(), false);
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const Step& step = site_.steps[i];
-      if (kept[i] && (step.out < 0 || !made_[static_cast<std::size_t>(step.out)]))
-        add(step, Steps(site_.steps).subspan(i + 1));
+      if (kept[i] && (step.out < 0 || !made_[step.out])) add(step, Steps(site_.steps).subspan(i + 1));
     }
     return std::move(bound_);
   }
 
  private:
-  Range& range(int slot) { return bound_.slots[static_cast<std::size_t>(slot)]; }
+  Range& range(int slot) { return bound_.slots[slot]; }
   int number(std::int64_t n) {
     bound_.slots.push_back({n, n});
     return static_cast<int>(bound_.slots.size()) - 1;
@@ -69,7 +68,7 @@ class Binder {
   int digit(ScalarOp op, int slot, std::int64_t by, Steps later) {
     for (const Step& step : later)
       if (step.kind == Kind::apply && step.op == op && step.a == slot && range(step.b) == Range{by, by}) {
-        made_[static_cast<std::size_t>(step.out)] = true;
+        made_[step.out] = true;
         return step.out;
       }
     return number(0);

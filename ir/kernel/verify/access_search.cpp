@@ -45,7 +45,7 @@ AccessSearch::AccessSearch(const AccessSite& site, std::span<const std::int64_t>
 
 /// Returns false if no execution within the limits continues after this step.
 inline bool AccessSearch::runs(const Step& s) {
-  const auto at = [&](int slot) -> Range& { return site_.slots[static_cast<std::size_t>(slot)]; };
+  const auto at = [&](int slot) -> Range& { return site_.slots[slot]; };
   switch (s.kind) {
     case Step::Kind::apply:
     case Step::Kind::boolean: at(s.out) = result_of(s, site_.slots); return true;

@@ -48,7 +48,7 @@ class AccessSearch {
   Answer search(std::int64_t wanted, std::int64_t& budget);
   Answer search_halves(std::size_t counter, std::int64_t wanted, std::int64_t& budget);
   void go_to_end(std::size_t counter);
-  const Range& element() const { return site_.slots[static_cast<std::size_t>(site_.element)]; }
+  const Range& element() const { return site_.slots[site_.element]; }
 
   AccessSite site_;  ///< bound to the dims
   std::vector<Counter> counters_;

@@ -24,7 +24,7 @@ class SiteMaker {
 
   /// Discards the previous site.
   void start() {
-    for (const ValueId id : computed_) slots_[static_cast<std::size_t>(id)] = -1;
+    for (const ValueId id : computed_) slots_[id] = -1;
     computed_.clear();
     site_ = {};
     site_.slots.emplace_back();
@@ -82,14 +82,14 @@ class SiteMaker {
     return std::move(site_);
   }
 
-  const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  const Instruction& at(ValueId id) const { return kernel_.values[id]; }
   const Instruction* any_lane(ValueId mask) const {
     const Instruction& in = at(mask);
     return in.op == Opcode::reduce && in.scalar_op == ScalarOp::logical_or ? &in : nullptr;
   }
-  int of(ValueId id) const { return slots_[static_cast<std::size_t>(id)]; }
+  int of(ValueId id) const { return slots_[id]; }
   void set(ValueId id, int slot) {
-    slots_[static_cast<std::size_t>(id)] = slot;
+    slots_[id] = slot;
     computed_.push_back(id);
   }
   int slot(Range known = {}) {
@@ -198,7 +198,7 @@ class Finder {
   }
 
   void statement(const Compute& s) {
-    const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
+    const Instruction& in = kernel_.values[s.value];
     if (is_wanted(in.buffer, AccessKind::load)) add(in);
     if (const IntrinsicRecord* record = record_of(in))
       for (const BlockAccess& block : record->blocks(in)) {

@@ -40,7 +40,7 @@ struct AccessSite {
 
 /// Returns the result of a step of kind apply or boolean.
 inline Range result_of(const AccessSite::Step& step, const std::vector<Range>& slots) {
-  const auto at = [&](int slot) { return slot >= 0 ? slots[static_cast<std::size_t>(slot)] : Range{}; };
+  const auto at = [&](int slot) { return slot >= 0 ? slots[slot] : Range{}; };
   if (step.kind == AccessSite::Step::Kind::boolean) return range_of(ScalarOp::ne, at(step.a), Range{0, 0});
   if (!step.in_32_bits && step.op == ScalarOp::add) return add(at(step.a), at(step.b));
   if (!step.in_32_bits && step.op == ScalarOp::mul) return mul(at(step.a), at(step.b));

@@ -16,7 +16,7 @@ void verify_constant(const Kernel& kernel, const Instruction& in) {
 }
 
 void verify_reduction(const Kernel& kernel, const Instruction& in) {
-  const Type vector = kernel.values[static_cast<std::size_t>(in.args[0])].type;
+  const Type vector = kernel.values[in.args[0]].type;
   want(kernel, in.type, {vector.scalar, 1}, "a reduction");
   const ScalarOp op = in.scalar_op;
   const bool logical = op == ScalarOp::logical_and || op == ScalarOp::logical_or;
@@ -26,7 +26,7 @@ void verify_reduction(const Kernel& kernel, const Instruction& in) {
 }
 
 void verify_scalar(const Kernel& kernel, const Instruction& in) {
-  const auto type_of = [&](std::size_t i) { return kernel.values[static_cast<std::size_t>(in.args[i])].type; };
+  const auto type_of = [&](std::size_t i) { return kernel.values[in.args[i]].type; };
   const Type operand = type_of(in.args.size() - 1);
   const bool is_storage = operand.scalar == bf16 || operand.scalar == f16 || is_byte(operand.scalar);
   require(kernel, is_defined(in.scalar_op, operand.scalar), is_storage ? "storage_type" : "scalar_type", "{} of {}",

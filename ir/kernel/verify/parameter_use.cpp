@@ -27,21 +27,21 @@ class Scan {
 
  private:
   void load(BufferId buffer) {
-    if (buffer != none) use_.loaded[static_cast<std::size_t>(buffer)] = true;
+    if (buffer != none) use_.loaded[buffer] = true;
   }
-  void store(BufferId buffer) { use_.stored[static_cast<std::size_t>(buffer)] = true; }
+  void store(BufferId buffer) { use_.stored[buffer] = true; }
 
   template <class Node>
   void look_at(const Node&) {}
   void look_at(const Compute& s) {
-    const Instruction& in = kernel_.values[static_cast<std::size_t>(s.value)];
+    const Instruction& in = kernel_.values[s.value];
     load(in.buffer);
     if (!in.machine) return;
     for (const IntrinsicBuffer& buffer : in.machine->buffers) {
       if (buffer.access != Access::write) load(buffer.id);
       if (buffer.access != Access::read) store(buffer.id);
     }
-    if (in.machine->map != none) load(kernel_.maps[static_cast<std::size_t>(in.machine->map)].from);
+    if (in.machine->map != none) load(kernel_.maps[in.machine->map].from);
   }
   void look_at(const Store& s) { store(s.buffer); }
   void look_at(const Check& s) { use_.largest_code = std::max(use_.largest_code, s.code); }

@@ -10,7 +10,7 @@ void want(const Kernel& kernel, Type have, Type type, std::string_view what) {
 }
 
 namespace {
-const BufferInfo& info(const Kernel& kernel, BufferId id) { return kernel.buffers[static_cast<std::size_t>(id)]; }
+const BufferInfo& info(const Kernel& kernel, BufferId id) { return kernel.buffers[id]; }
 }  // namespace
 
 void verify_map(const Kernel& kernel, const TensorMap& map) {

@@ -33,7 +33,7 @@ void no_parameter_store(const Kernel& kernel, const Statement& statement) {
   if (!store) return;
   require(kernel,
           store->buffer >= 0 && store->buffer < static_cast<int>(kernel.buffers.size()) &&
-              kernel.buffers[static_cast<std::size_t>(store->buffer)].space != Space::parameter,
+              kernel.buffers[store->buffer].space != Space::parameter,
           "setup_store", "a store to a parameter before the parallel loop");
 }
 
@@ -83,7 +83,7 @@ std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value) {
   std::vector<ValueId> found;
   std::set<ValueId> done;
   post_order(
-      value, [&](ValueId id) -> auto& { return kernel.values[static_cast<std::size_t>(id)].args; },
+      value, [&](ValueId id) -> auto& { return kernel.values[id].args; },
       [&](ValueId id) { return !done.contains(id); },
       [&](ValueId id) {
         if (done.insert(id).second) found.push_back(id);

@@ -33,8 +33,6 @@ bool multiplies(const Kernel& kernel, const Block& statements);
 bool holds_region(const Statement& statement, const IntrinsicRegionRecord* record = nullptr);
 bool holds_region(const Block& statements, const IntrinsicRegionRecord* record = nullptr);
 
-inline const Instruction& value(const Kernel& kernel, ValueId id) {
-  return kernel.values[static_cast<std::size_t>(id)];
-}
+inline const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[id]; }
 
 }  // namespace lathe::kernel

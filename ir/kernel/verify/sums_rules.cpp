@@ -17,7 +17,7 @@ class Sums {
 
   void block(const Block& statements) {
     for (const Statement& s : statements)
-      std::visit(Overloaded{[&](const Compute& c) { compute(kernel_.values[static_cast<std::size_t>(c.value)]); },
+      std::visit(Overloaded{[&](const Compute& c) { compute(kernel_.values[c.value]); },
                             [&](const SetVar& v) { use(v.var, "set"); }, [&](const Loop& l) { loop(l.body); },
                             [&](const Branch& b) {
                               const Vars before = under_way_;
@@ -37,12 +37,12 @@ class Sums {
     if (!record || record->sums == OfSums::nothing) return;
     const bool adds = record->sums == OfSums::adds_later;
     if (adds) adds_ = record->name;
-    for (const VarId var : in.machine->vars) under_way_[static_cast<std::size_t>(var)] = adds;
+    for (const VarId var : in.machine->vars) under_way_[var] = adds;
   }
 
   void use(VarId var, std::string_view how) const {
-    require(kernel_, !under_way_[static_cast<std::size_t>(var)], "sums_under_way",
-            "variable {} is {} while a {} may be adding to it", var, how, adds_);
+    require(kernel_, !under_way_[var], "sums_under_way", "variable {} is {} while a {} may be adding to it", var, how,
+            adds_);
   }
 
   void join(const Vars& other) {
@@ -81,15 +81,14 @@ void verify_sums(const Kernel& kernel) {
   for_each_statement(kernel.body, [&](const Statement& s) {
     const Instruction* in = intrinsic_operation(kernel, s);
     if (!in || record_of(*in)->sums != OfSums::adds_later) return;
-    for (const IntrinsicBuffer& buffer : in->machine->buffers)
-      reader[static_cast<std::size_t>(buffer.id)] = record_of(*in)->name;
+    for (const IntrinsicBuffer& buffer : in->machine->buffers) reader[buffer.id] = record_of(*in)->name;
   });
   for_each_statement(kernel.body, [&](const Statement& s) {
     const auto* region = std::get_if<IntrinsicRegion>(&s.node);
     if (!region) return;
     const auto verify_store = [&](const Statement& inside) {
       const auto* store = std::get_if<Store>(&inside.node);
-      const std::string_view by = store ? reader[static_cast<std::size_t>(store->buffer)] : std::string_view();
+      const std::string_view by = store ? reader[store->buffer] : std::string_view();
       require(kernel, by.empty(), "mma_operands", "a store to what a {} reads, in its {}", by, region->record->name);
     };
     for (const Block& body : region->bodies) for_each_statement(body, verify_store);

@@ -47,7 +47,7 @@ class Verifier {
     kernel::require(kernel_, condition, label, text, std::forward<Args>(args)...);
   }
 
-  const Instruction& at(ValueId id) const { return kernel_.values[static_cast<std::size_t>(id)]; }
+  const Instruction& at(ValueId id) const { return kernel_.values[id]; }
 
   /// Checks the values that are defined everywhere: constants and dims.
   void placed_everywhere(std::size_t i) {
@@ -92,8 +92,7 @@ class Verifier {
 
   Type use(ValueId id) const {
     require(id >= 0 && id < static_cast<int>(kernel_.values.size()), "value_range", "value {} does not exist", id);
-    require(defined_[static_cast<std::size_t>(id)], "dominance", "value {} ({}) is used where it is not defined", id,
-            name_of(at(id)));
+    require(defined_[id], "dominance", "value {} ({}) is used where it is not defined", id, name_of(at(id)));
     return at(id).type;
   }
 
@@ -101,8 +100,8 @@ class Verifier {
 
   const BufferInfo& buffer(BufferId id, bool writes) const {
     require(id >= 0 && id < static_cast<int>(kernel_.buffers.size()), "buffer_range", "buffer {} does not exist", id);
-    const BufferInfo& info = kernel_.buffers[static_cast<std::size_t>(id)];
-    require(allocated_[static_cast<std::size_t>(id)], "buffer_scope", "{} is used outside its scope", info.name);
+    const BufferInfo& info = kernel_.buffers[id];
+    require(allocated_[id], "buffer_scope", "{} is used outside its scope", info.name);
     require(!writes || info.access != Access::read, "access", "a store to {}, which is only read", info.name);
     require(writes || info.access != Access::write, "access", "a load from {}, which is only written", info.name);
     return info;
@@ -179,7 +178,7 @@ class Verifier {
         break;
       case Opcode::get:
         var(static_cast<VarId>(in.integer));
-        want(in.type, kernel_.vars[static_cast<std::size_t>(in.integer)].type, "the value of a variable");
+        want(in.type, kernel_.vars[in.integer].type, "the value of a variable");
         break;
       case Opcode::intrinsic: machine(in); break;
     }
@@ -216,11 +215,11 @@ class Verifier {
 
   void var(VarId id) const {
     require(id >= 0 && id < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist", id);
-    require(declared_[static_cast<std::size_t>(id)], "var_scope", "variable {} is used outside its scope", id);
+    require(declared_[id], "var_scope", "variable {} is used outside its scope", id);
   }
 
   void own_iteration(VarId id) const {
-    require(var_depth_[static_cast<std::size_t>(id)] == independent_, "var_across_iterations",
+    require(var_depth_[id] == independent_, "var_across_iterations",
             "variable {} is set by independent iterations of a loop", id);
   }
 
@@ -246,24 +245,23 @@ class Verifier {
     if (s.declares) {
       require(s.var >= 0 && s.var < static_cast<int>(kernel_.vars.size()), "var_range", "variable {} does not exist",
               s.var);
-      require(!declared_[static_cast<std::size_t>(s.var)], "single_assignment", "variable {} is declared twice",
-              s.var);
-      declared_[static_cast<std::size_t>(s.var)] = true;
-      var_depth_[static_cast<std::size_t>(s.var)] = independent_;
+      require(!declared_[s.var], "single_assignment", "variable {} is declared twice", s.var);
+      declared_[s.var] = true;
+      var_depth_[s.var] = independent_;
       scope_vars_.push_back(static_cast<std::size_t>(s.var));
     }
     var(s.var);
     own_iteration(s.var);
-    want(use(s.value), kernel_.vars[static_cast<std::size_t>(s.var)].type, "the value set");
+    want(use(s.value), kernel_.vars[s.var].type, "the value set");
   }
 
   void statement(const Alloc& s) {
     require(s.buffer >= 0 && s.buffer < static_cast<int>(kernel_.buffers.size()), "buffer_range",
             "buffer {} does not exist", s.buffer);
-    const BufferInfo& info = kernel_.buffers[static_cast<std::size_t>(s.buffer)];
+    const BufferInfo& info = kernel_.buffers[s.buffer];
     require(info.space != Space::parameter && info.count > 0, "alloc", "an alloc of {}", info.name);
-    require(!allocated_[static_cast<std::size_t>(s.buffer)], "single_assignment", "{} is allocated twice", info.name);
-    allocated_[static_cast<std::size_t>(s.buffer)] = true;
+    require(!allocated_[s.buffer], "single_assignment", "{} is allocated twice", info.name);
+    allocated_[s.buffer] = true;
     scope_buffers_.push_back(static_cast<std::size_t>(s.buffer));
     require(info.count <= (1 << 20), "scratch_size", "{} has {} elements", info.name, info.count);
     require(info.space != Space::shared || threads_ == 0, "shared_context", "shared {} inside a thread loop",

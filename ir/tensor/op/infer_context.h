@@ -20,9 +20,9 @@ class InferContext {
       : op_(op), graph_(graph), operands_(operands), attrs_(attrs), loc_(loc), checks_(checks) {}
 
   int arity() const { return static_cast<int>(operands_.size()); }
-  const TensorType& operand(int i) const { return graph_[operands_[static_cast<std::size_t>(i)]].type; }
-  const Node& operand_node(int i) const { return graph_[operands_[static_cast<std::size_t>(i)]]; }
-  ValueId operand_id(int i) const { return operands_[static_cast<std::size_t>(i)]; }
+  const TensorType& operand(int i) const { return graph_[operands_[i]].type; }
+  const Node& operand_node(int i) const { return graph_[operands_[i]]; }
+  ValueId operand_id(int i) const { return operands_[i]; }
   const Graph& graph() const { return graph_; }
   template <class T>
   const T& attr(std::string_view name) const {

@@ -37,9 +37,9 @@ class GraphParser {
     LabelledGraph result;
     result.graph.name = builder_.graph().name;
     const std::vector<ValueId> position = written_positions();
-    const auto now = [&](ValueId id) { return position[static_cast<std::size_t>(id.index)]; };
+    const auto now = [&](ValueId id) { return position[id.index]; };
     std::vector<ValueId> from(position.size());
-    for (const ValueId id : all_values(written_)) from[static_cast<std::size_t>(now(id).index)] = id;
+    for (const ValueId id : all_values(written_)) from[now(id).index] = id;
     for (const ValueId id : from) {
       result.graph.nodes.push_back(written_[id]);
       for (ValueId& operand : result.graph.nodes.back().operands) operand = now(operand);
@@ -73,7 +73,7 @@ class GraphParser {
       const auto [stop, error] = std::from_chars(label.data() + 1, end, at);
       if (error != std::errc() || stop != end || at >= count || taken[at]) return plain;
       taken[at] = true;
-      position[static_cast<std::size_t>(defined.id.index)] = {static_cast<std::int32_t>(at)};
+      position[defined.id.index] = {static_cast<std::int32_t>(at)};
     }
     std::size_t free = 0;
     for (ValueId& each : position) {
@@ -83,8 +83,7 @@ class GraphParser {
     }
     for (const ValueId id : plain)
       for (const ValueId operand : written_[id].operands)
-        if (position[static_cast<std::size_t>(operand.index)] >= position[static_cast<std::size_t>(id.index)])
-          return plain;
+        if (position[operand.index] >= position[id.index]) return plain;
     return position;
   }
 

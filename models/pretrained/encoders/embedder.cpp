@@ -43,7 +43,7 @@ struct Rows {
     for (const auto* text : texts) {
       for (std::int64_t t = 0; t < T; ++t) {
         const bool is_token = t < std::ssize(*text);
-        ids.set_int(row * T + t, is_token ? (*text)[static_cast<std::size_t>(t)] : padding);
+        ids.set_int(row * T + t, is_token ? (*text)[t] : padding);
         mask.set_int(row * T + t, is_token ? 1 : 0);
       }
       ++row;
@@ -112,7 +112,7 @@ HostTensor similarities(const HostTensor& vectors, Similarity how) {
   std::vector<double> squares;  // squared lengths of the vectors
   for (std::int64_t i = 0; i < n; ++i) squares.push_back(dot(i, i));
   const auto cosine = [&](std::int64_t i, std::int64_t j) {
-    const double lengths = std::sqrt(squares[static_cast<std::size_t>(i)] * squares[static_cast<std::size_t>(j)]);
+    const double lengths = std::sqrt(squares[i] * squares[j]);
     return lengths == 0 ? 0 : dot(i, j) / lengths;
   };
   const auto similarity = [&](std::int64_t i, std::int64_t j) {

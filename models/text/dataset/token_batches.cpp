@@ -65,7 +65,7 @@ std::vector<Example> split_off(std::vector<Example>& examples, double share, std
   const auto count = std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<double>(n)), 1, n - 1);
   const std::vector<std::uint32_t> order = shuffled(n, seed, UINT64_MAX);
   std::vector<bool> taken(examples.size());
-  for (std::int64_t i = 0; i < count; ++i) taken[order[static_cast<std::size_t>(i)]] = true;
+  for (std::int64_t i = 0; i < count; ++i) taken[order[i]] = true;
   std::vector<Example> apart, rest;
   for (std::size_t i = 0; i < examples.size(); ++i) (taken[i] ? apart : rest).push_back(std::move(examples[i]));
   examples = std::move(rest);
@@ -93,7 +93,7 @@ const TokenBatches::Row& TokenBatches::row_of(std::int64_t n) const {
     order_ = shuffled(rows(), options_.seed, static_cast<std::uint64_t>(epoch));
     epoch_ = epoch;
   }
-  return rows_[order_[static_cast<std::size_t>(n % rows())]];
+  return rows_[order_[n % rows()]];
 }
 
 std::int64_t TokenBatches::labels_of(const Row& row) const {
@@ -137,11 +137,10 @@ std::int64_t TokenBatches::updates_per_epoch() const {
 Tensors TokenBatches::evaluation(std::int64_t index, std::int64_t count) const {
   static const Row empty;
   std::int64_t labels = 0;
-  for (std::int64_t i = 0; i < std::min(count * options_.batch, this->rows()); ++i)
-    labels += labels_of(rows_[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < std::min(count * options_.batch, this->rows()); ++i) labels += labels_of(rows_[i]);
   std::vector<const Row*> rows;
   for (std::int64_t i = index * options_.batch; i < (index + 1) * options_.batch; ++i)
-    rows.push_back(i < this->rows() ? &rows_[static_cast<std::size_t>(i)] : &empty);
+    rows.push_back(i < this->rows() ? &rows_[i] : &empty);
   return tensors(rows, static_cast<double>(count) / static_cast<double>(labels));
 }
 

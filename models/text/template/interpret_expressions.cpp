@@ -20,13 +20,13 @@ Value Interpreter::eval(const Expr& expr) {
 Value& Interpreter::variable(Slot slot) {
   Frame* frame = frame_.get();
   for (int i = 0; i < slot.hops; ++i) frame = frame->outer.get();
-  return frame->slots[static_cast<std::size_t>(slot.index)];
+  return frame->slots[slot.index];
 }
 
 void Interpreter::enter(const Scope& scope) {
   runtime_.spend(4 * scope.size());
   for (const Load& load : scope) {
-    Value& value = frame_->slots[static_cast<std::size_t>(load.index)];
+    Value& value = frame_->slots[load.index];
     switch (load.from) {
       case Load::From::argument: break;
       case Load::From::inputs: value = input(load.name); break;
@@ -37,7 +37,7 @@ void Interpreter::enter(const Scope& scope) {
 }
 
 void Interpreter::leave(const Scope& scope) {
-  for (const Load& load : scope) frame_->slots[static_cast<std::size_t>(load.index)] = Value::missing();
+  for (const Load& load : scope) frame_->slots[load.index] = Value::missing();
 }
 
 Value Interpreter::input(const std::string& name) {

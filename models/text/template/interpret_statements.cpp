@@ -234,7 +234,7 @@ bool take(std::vector<std::pair<std::string, Value>>& named, std::string_view na
 
 /// Binds arguments to the parameters of a macro as Python does.
 void bind(Runtime& runtime, const MacroDef& macro, const Arguments& given, std::vector<Value>& slots) {
-  const auto slot = [&](int index) -> Value& { return slots[static_cast<std::size_t>(index)]; };
+  const auto slot = [&](int index) -> Value& { return slots[index]; };
   const std::size_t positional = std::min(given.positional.size(), macro.parameters.size());
   runtime.spend((macro.parameters.size() + 1) * given.named.size());
   auto named = given.named;

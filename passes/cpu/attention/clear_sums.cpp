@@ -15,7 +15,7 @@ struct DomainDims {
 DomainDims dims_of(const ElementwiseProgram& program, int sum) {
   DomainDims found;
   for (int d = 0; d < program.domain.rank(); ++d) {
-    const bool kept = (program.depends[static_cast<std::size_t>(sum)] >> d & 1) != 0;
+    const bool kept = (program.depends[sum] >> d & 1) != 0;
     (kept ? found.kept : found.summed).push_back(d);
   }
   return found;

@@ -64,9 +64,9 @@ class ColumnKernel {
       for (int v = 0; v < vectors_; ++v) {
         const Value at = first + v * lanes_;
         Scope scope(emitter_, {{dims_.outer, outer, 1}, {dims_.reduced, row, 1}, {dims_.columns, at, lanes_}},
-                    masks[static_cast<std::size_t>(v)], &row_scope);
+                    masks[v], &row_scope);
         const Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), lanes_);
-        const auto& var = blocks[static_cast<std::size_t>(v)];
+        const auto& var = blocks[v];
         b_.set(var, b_.apply(reduce.op, {b_.get(var), value}));
       }
     };

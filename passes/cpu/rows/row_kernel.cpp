@@ -88,9 +88,7 @@ class RowKernel {
     const CpuInfo& cpu = lowering_.cpu;
     const std::int64_t many = 4 * cpu.l2.share() / size_in_bytes(f32);
     if (!cpu.slow_last_level || elements.value_or(many) < many) return;
-    const auto varies = [&](int i, std::uint64_t dims) {
-      return (program_.depends[static_cast<std::size_t>(i)] & dims) != 0;
-    };
+    const auto varies = [&](int i, std::uint64_t dims) { return (program_.depends[i] & dims) != 0; };
     for (int i = 0; i < program_.size(); ++i) {
       const ElementwiseInstruction& in = program_[i];
       const bool load = in.kind == Kind::load && in.args.empty();
@@ -161,7 +159,7 @@ class RowKernel {
       const ElementwiseInstruction& in = program_[i];
       const bool load = in.kind == Kind::load && in.args.empty() && !one_loop,
                  looked_up = in.kind == Kind::gather && in.args.size() == 1 && !loops_->varies(in.args[0]);
-      const bool every_row = (program_.depends[static_cast<std::size_t>(i)] & ~space_.inner_bits) != 0;
+      const bool every_row = (program_.depends[i] & ~space_.inner_bits) != 0;
       if ((load || looked_up) && loops_->varies(i) && every_row) reads.push_back(i);
     }
     if (reads.size() != 1) return;
@@ -239,8 +237,7 @@ class RowKernel {
         prefetch_further({{space_.outer, row, 1}}, at, lowering_.tuned.loops.ahead_in_rows);
       // All reads of saved values precede the stores, which may overwrite them.
       saved_->bind(results, scope, [&](int, const ElementwiseStore& spill) { return reload(spill, at, scope); });
-      for (std::size_t r = 0; r < accumulators.size(); ++r)
-        accumulate(folds[r], accumulators[r][static_cast<std::size_t>(chain)], scope);
+      for (std::size_t r = 0; r < accumulators.size(); ++r) accumulate(folds[r], accumulators[r][chain], scope);
       for (const ElementwiseStore* store : l.stores) emitter_.emit(store->value, scope);
       for (const int i : l.columns)
         columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at, mask);

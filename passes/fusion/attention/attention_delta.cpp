@@ -107,7 +107,7 @@ class ResultDotFinder {
  private:
   /// `gradient`: the matmul that computes the gradient of the weights; its own operand is the values.
   std::optional<Dot> with_values(ValueId sum, const Product& gradient, int column, const Factors& weights) const {
-    const char columns = gradient.out[static_cast<std::size_t>(column)];
+    const char columns = gradient.out[column];
     if (!has(gradient.own_labels, columns) || has(gradient.other_labels, columns)) return std::nullopt;
     for (const ValueId user : users_[gradient.own]) {
       if (!graph_[user].op->as<Contraction>() || user >= sum) continue;

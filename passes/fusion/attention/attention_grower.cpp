@@ -46,7 +46,7 @@ std::vector<int> reduced_member_dims(const Node& reduce, const std::vector<int>&
   for (int i = 0; i < static_cast<int>(space.size()); ++i) {
     const bool is_folded = std::find(reduced.begin(), reduced.end(), i) != reduced.end();
     if (!is_folded)
-      dims.push_back(space[static_cast<std::size_t>(i)]);
+      dims.push_back(space[i]);
     else if (reduce.attrs.get<bool>("keepdim"))
       dims.push_back(-1);
   }
@@ -68,9 +68,9 @@ bool is_one_row(const Node& scores, char columns) {
 
 }  // namespace
 
-AttentionNotes::AttentionNotes(const Graph& graph) : states(graph.nodes.size(), State::apart) {
-  plan.dims.resize(graph.nodes.size());
-  plan.space.resize(graph.nodes.size());
+AttentionNotes::AttentionNotes(const Graph& graph) : states(graph, State::apart) {
+  plan.dims = NodeMap<std::vector<int>>(graph);
+  plan.space = NodeMap<std::vector<int>>(graph);
 }
 
 AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes& notes, ValueId scores, char columns,
@@ -101,23 +101,22 @@ AttentionGrower::AttentionGrower(const AttentionSubject& subject, AttentionNotes
 }
 
 void AttentionGrower::set_state(ValueId id, State state) {
-  notes_.states[static_cast<std::size_t>(id.index)] = state;
+  notes_.states[id] = state;
   noted_.push_back(id);
   if (state != State::member) tainting_.push_back(id);
 }
 
 void AttentionGrower::set_dims(ValueId id, Dims dims, Dims space) {
-  notes_.plan.dims[static_cast<std::size_t>(id.index)] = std::move(dims);
-  notes_.plan.space[static_cast<std::size_t>(id.index)] = std::move(space);
+  notes_.plan.dims[id] = std::move(dims);
+  notes_.plan.space[id] = std::move(space);
   noted_.push_back(id);
 }
 
 void AttentionGrower::clear_notes() {
   for (const ValueId id : noted_) {
-    const auto at = static_cast<std::size_t>(id.index);
-    notes_.states[at] = State::apart;
-    notes_.plan.dims[at].clear();
-    notes_.plan.space[at].clear();
+    notes_.states[id] = State::apart;
+    notes_.plan.dims[id].clear();
+    notes_.plan.space[id].clear();
   }
   noted_.clear();
   tainting_.clear();
@@ -241,7 +240,7 @@ void AttentionGrower::visit(ValueId id) {
 bool AttentionGrower::count(ValueId id) {
   const Node& node = graph_[id];
   std::int64_t arithmetic = arithmetic_ + (node.op->as<Contraction>() ? product_arithmetic : arithmetic_cost(node));
-  for (const ValueId operand : node.operands) arithmetic += s_.in_place[static_cast<std::size_t>(operand.index)];
+  for (const ValueId operand : node.operands) arithmetic += s_.in_place[operand];
   if (arithmetic * attention_copies > most_code)
     return reject(id, "with it the attention is too large for one kernel");
   arithmetic_ = arithmetic;
@@ -275,7 +274,7 @@ bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
   std::vector<int> folded;
   const auto reduced = reduced_dims(graph_, node);
   for (const int d : reduced)
-    if (space[static_cast<std::size_t>(d)] >= 0) folded.push_back(space[static_cast<std::size_t>(d)]);
+    if (space[d] >= 0) folded.push_back(space[d]);
   if (folded != std::vector<int>{columns}) return join_sum(id, space, {folded.begin(), folded.end()});
   return make_member(id, reduced_member_dims(node, space, reduced), space);
 }
@@ -360,7 +359,7 @@ bool AttentionGrower::pull(ValueId reader, const Dims& reader_dims) {
     bool direct = true;
     for (const AffineComponent& c : read.index) {
       direct = direct && (c.dim < 0 || c.is_plain());
-      dims.push_back(c.dim < 0 ? -1 : reader_dims[static_cast<std::size_t>(c.dim)]);
+      dims.push_back(c.dim < 0 ? -1 : reader_dims[c.dim]);
     }
     if (direct && !pull_value(read.value, dims)) return false;
     if (grew_) break;
@@ -372,8 +371,7 @@ AttentionGrower::Pull AttentionGrower::pull_one(ValueId value, const Dims& dims)
   const Node& node = graph_[value];
   const auto has = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
   const bool over_rows = one_row_ || std::any_of(rows_.begin(), rows_.end(), has);
-  if (!has(region_.domain.rank() - 1) || !over_rows || s_.in_memory[static_cast<std::size_t>(value.index)])
-    return Pull::leave;
+  if (!has(region_.domain.rank() - 1) || !over_rows || s_.in_memory[value]) return Pull::leave;
   for (std::size_t i = 0; i < dims.size(); ++i)
     if (dims[i] >= 0 && node.type.shape[static_cast<int>(i)] != region_.domain[dims[i]]) return Pull::leave;
   if (is_float_contraction(node)) return pull_product(value, dims) ? Pull::leave : Pull::stop;
@@ -407,8 +405,7 @@ bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
     const auto has_windows = [](const AffineComponent& c) { return !c.more.empty(); };
     if (!read.affine || std::any_of(read.index.begin(), read.index.end(), has_windows)) continue;
     Dims inner;
-    for (const AffineComponent& c : read.index)
-      inner.push_back(c.dim < 0 ? -1 : now.dims[static_cast<std::size_t>(c.dim)]);
+    for (const AffineComponent& c : read.index) inner.push_back(c.dim < 0 ? -1 : now.dims[c.dim]);
     if (!enter(read.value, inner)) return false;
   }
   return true;

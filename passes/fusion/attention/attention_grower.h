@@ -15,9 +15,9 @@ struct AttentionSubject {
   explicit AttentionSubject(const ir::Graph& graph);
   const ir::Graph& graph;
   ir::Users users;
-  std::vector<bool> inlined;           ///< by node: masks, iotas, draws, which readers compute themselves
-  std::vector<std::int64_t> in_place;  ///< by node: arithmetic_in_place
-  std::vector<bool> in_memory;         ///< by node: an output, an update, or the operand of a reshape
+  ir::NodeMap<bool> inlined;           ///< masks, iotas, draws, which readers compute themselves
+  ir::NodeMap<std::int64_t> in_place;  ///< arithmetic_in_place
+  ir::NodeMap<bool> in_memory;         ///< whether it is an output, an update, or the operand of a reshape
   Dependence dependence;
 
   const ir::Node& node(ir::ValueId id) const { return graph[id]; }
@@ -27,14 +27,14 @@ struct AttentionSubject {
   bool is_transparent(ir::ValueId id) const;
 
  private:
-  mutable std::vector<std::optional<std::vector<Read>>> reads_;  // by node, computed on demand
+  mutable ir::NodeMap<std::optional<std::vector<Read>>> reads_;  // computed on demand
 };
 
 /// Data of growers about nodes, by node. Growers use it in sequence, and each clears its own entries.
 struct AttentionNotes {
   enum class State : std::uint8_t { apart, member, consumer, rejected };
   explicit AttentionNotes(const ir::Graph& graph);
-  std::vector<State> states;
+  ir::NodeMap<State> states;
   FusionPlan plan;  ///< dims and space of the members
 };
 
@@ -62,7 +62,7 @@ class AttentionGrower {
   using State = AttentionNotes::State;
   using Dims = std::vector<int>;
 
-  State state(ir::ValueId id) const { return notes_.states[static_cast<std::size_t>(id.index)]; }
+  State state(ir::ValueId id) const { return notes_.states[id]; }
   void set_state(ir::ValueId id, State state);
   void clear_notes();
   bool is_tainted(ir::ValueId id) const;

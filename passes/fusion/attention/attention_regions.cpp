@@ -11,14 +11,13 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
   plan.attentions = std::make_shared<const AttentionSearch>(find_attention(graph, options));
   for (AttentionGroup group : plan.attentions->groups) {
     const int r = static_cast<int>(plan.regions.size());
-    const auto at = [](ValueId id) { return static_cast<std::size_t>(id.index); };
     group.members.insert(group.members.end(), group.sums.begin(), group.sums.end());
-    for (const ValueId id : group.inlined) plan.inlined[at(id)] = true;
+    for (const ValueId id : group.inlined) plan.inlined[id] = true;
     for (const ValueId id : group.members) {
-      plan.inlined[at(id)] = false;
-      plan.region_of[at(id)] = r;
-      plan.dims[at(id)] = group.dims.at(id);
-      plan.space[at(id)] = group.space.at(id);
+      plan.inlined[id] = false;
+      plan.region_of[id] = r;
+      plan.dims[id] = group.dims.at(id);
+      plan.space[id] = group.space.at(id);
     }
     for (const ValueId id : group.consumers) region_of_output_[id] = r;
     Region region{.form = AttentionRegion{.row = group.row,
@@ -53,7 +52,7 @@ const std::vector<int>& AttentionRegions::outputs_of(int attention) const {
 
 void AttentionRegions::drop_empty_regions(FusionPlan& plan) {
   const std::vector<int> now = lathe::drop_empty_regions(plan);
-  const auto renumbered = [&](int r) { return now[static_cast<std::size_t>(r)]; };
+  const auto renumbered = [&](int r) { return now[r]; };
   for (auto& [contraction, r] : region_of_output_) r = renumbered(r);
   const auto before = std::exchange(outputs_, {});
   attention_of_.clear();
@@ -68,8 +67,8 @@ void AttentionRegions::absorb_outputs(FusionPlan& plan) {
     if (!attention) continue;
     region.members = attention->scores;
     for (const int output : outputs_of(static_cast<int>(r))) {
-      Region& part = plan.regions[static_cast<std::size_t>(output)];
-      for (const ValueId id : part.members) plan.region_of[static_cast<std::size_t>(id.index)] = static_cast<int>(r);
+      Region& part = plan.regions[output];
+      for (const ValueId id : part.members) plan.region_of[id] = static_cast<int>(r);
       region.members.insert(region.members.end(), part.members.begin(), part.members.end());
       attention->outputs.push_back(std::exchange(part, {}));
     }

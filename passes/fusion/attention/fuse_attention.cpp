@@ -22,11 +22,7 @@ bool is_point_wise(const Node& node) { return node.op->as<Elementwise>() || node
 class FusionSearch {
  public:
   FusionSearch(const AttentionSubject& subject, const AttentionSearchOptions& options)
-      : subject_(subject),
-        graph_(subject.graph),
-        options_(options),
-        group_of_(graph_.nodes.size(), -1),
-        notes_(graph_) {}
+      : subject_(subject), graph_(subject.graph), options_(options), group_of_(graph_, -1), notes_(graph_) {}
 
   AttentionSearch run() {
     for (const ValueId id : all_values(graph_))
@@ -36,7 +32,7 @@ class FusionSearch {
   }
 
  private:
-  int& group_of(ValueId id) { return group_of_[static_cast<std::size_t>(id.index)]; }
+  int& group_of(ValueId id) { return group_of_[id]; }
 
   /// Whether an exp follows the matmul through point-wise nodes and reductions.
   bool leads_to_exp(ValueId scores) const {
@@ -92,27 +88,26 @@ class FusionSearch {
 
   /// By node: whether a matmul of the model itself, not of its gradient, reads it directly or through point-wise
   /// nodes.
-  std::vector<bool> weights() const {
-    std::vector<bool> found(graph_.nodes.size(), false);
+  NodeMap<bool> weights() const {
+    NodeMap<bool> found(graph_, false);
     for (std::int32_t i = graph_.size() - 1; i >= 0; --i)
       for (const ValueId user : subject_.users[ValueId{i}]) {
         const Node& node = graph_[user];
         if (node.loc.gradient()) continue;
         const bool passes = is_point_wise(node) || node.op->as<View>();
-        if (node.op->as<Contraction>() || (passes && found[static_cast<std::size_t>(user.index)]))
-          found[static_cast<std::size_t>(i)] = true;
+        if (node.op->as<Contraction>() || (passes && found[user])) found[{i}] = true;
       }
     return found;
   }
 
   /// By node: the value that it is computed from point-wise. Of several operands, the one with the highest rank: the
   /// first of the widest.
-  std::vector<ValueId> sources() const {
-    std::vector<ValueId> found(graph_.nodes.size());
+  NodeMap<ValueId> sources() const {
+    NodeMap<ValueId> found(graph_);
     for (const ValueId id : all_values(graph_)) {
-      ValueId& source = found[static_cast<std::size_t>(id.index)];
+      ValueId& source = found[id];
       source = id;
-      if (is_alias(graph_[id])) source = found[static_cast<std::size_t>(graph_[id].operands[0].index)];
+      if (is_alias(graph_[id])) source = found[graph_[id].operands[0]];
       if (!is_point_wise(graph_[id])) continue;
       ValueId widest = graph_[id].operands[0];
       for (const ValueId operand : graph_[id].operands) {
@@ -120,23 +115,23 @@ class FusionSearch {
         if (one.type.rank() > best.type.rank() || (!is_float(best.type.dtype) && is_float(one.type.dtype)))
           widest = operand;
       }
-      source = found[static_cast<std::size_t>(widest.index)];
+      source = found[widest];
     }
     return found;
   }
 
   void report_softmaxes() {
-    const std::vector<bool> weighs = weights();
-    const std::vector<ValueId> source_of = sources();
+    const NodeMap<bool> weighs = weights();
+    const NodeMap<ValueId> source_of = sources();
     for (const ValueId id : all_values(graph_)) {
       if (!sums_exp(id)) continue;
       const ValueId exp = through_aliases(graph_, graph_[id].operands[0]);
       AttentionReport found{.softmax = id,
-                            .attention = weighs[static_cast<std::size_t>(exp.index)] && !is_empty(exp),
+                            .attention = weighs[exp] && !is_empty(exp),
                             .fused = group_of(id) >= 0,
                             .at = id,
                             .reason = ""};
-      if (!found.fused) explain(found, source_of[static_cast<std::size_t>(exp.index)]);
+      if (!found.fused) explain(found, source_of[exp]);
       found_.reports.push_back(std::move(found));
     }
   }
@@ -156,7 +151,7 @@ class FusionSearch {
   const AttentionSubject& subject_;
   const Graph& graph_;
   AttentionSearchOptions options_;
-  std::vector<int> group_of_;
+  NodeMap<int> group_of_;
   AttentionNotes notes_;
   std::map<ValueId, AttentionGrower::Rejection> rejections_;  // the first one, by the matmul that computes the scores
   AttentionSearch found_;
@@ -221,9 +216,7 @@ class LateReaders {
   }
 
   /// For a member or consumer.
-  bool is_copied(ValueId id) const {
-    return over_rows_and_columns(id) && !subject_.in_memory[static_cast<std::size_t>(id.index)];
-  }
+  bool is_copied(ValueId id) const { return over_rows_and_columns(id) && !subject_.in_memory[id]; }
 
   bool over_rows_and_columns(ValueId id) const {
     const auto at = group_.dims.find(id);
@@ -248,18 +241,17 @@ std::set<ValueId> consumers_of(const AttentionSearch& search) {
 }
 
 /// By node: whether it is a member, or one of the sums, of a group.
-std::vector<bool> in_groups(const Graph& graph, const AttentionSearch& search) {
-  std::vector<bool> found(graph.nodes.size(), false);
+NodeMap<bool> in_groups(const Graph& graph, const AttentionSearch& search) {
+  NodeMap<bool> found(graph, false);
   for (const AttentionGroup& group : search.groups)
-    for (const auto& [id, dims] : group.dims) found[static_cast<std::size_t>(id.index)] = true;
+    for (const auto& [id, dims] : group.dims) found[id] = true;
   return found;
 }
 
 /// Whether every copied product of a recomputation ended up inside a group.
-bool all_inside(const Graph& graph, const std::vector<bool>& grouped, const std::vector<ValueId>& copies) {
-  return std::all_of(copies.begin(), copies.end(), [&](ValueId id) {
-    return !graph[id].op->as<Contraction>() || grouped[static_cast<std::size_t>(id.index)];
-  });
+bool all_inside(const Graph& graph, const NodeMap<bool>& grouped, const std::vector<ValueId>& copies) {
+  return std::all_of(copies.begin(), copies.end(),
+                     [&](ValueId id) { return !graph[id].op->as<Contraction>() || grouped[id]; });
 }
 
 }  // namespace
@@ -271,7 +263,7 @@ AttentionSearch find_attention(const Graph& graph, const AttentionSearchOptions&
 std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionGroup& group, ValueId consumer) {
   std::optional<MemberOperand> found;
   for (int k = 0; k < 2; ++k) {
-    ValueId id = graph[consumer].operands[static_cast<std::size_t>(k)];
+    ValueId id = graph[consumer].operands[k];
     AffineIndex index = identity_index(graph[id].type.rank());
     bool direct = true;
     while (direct && is_alias(graph[id])) {
@@ -284,17 +276,17 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
     if (member == group.dims.end()) continue;
     if (!direct || found) return std::nullopt;
     MemberOperand operand{.operand = k, .member = id, .dims = {}};
-    const Shape& shape = graph[graph[consumer].operands[static_cast<std::size_t>(k)]].type.shape;
+    const Shape& shape = graph[graph[consumer].operands[k]].type.shape;
     operand.dims.assign(static_cast<std::size_t>(shape.rank()), -1);
     for (std::size_t i = 0; i < index.size(); ++i) {
       if (member->second[i] < 0) continue;
       const AffineComponent& c = index[i];
       if (!c.is_plain() || shape[c.dim] != group.domain[member->second[i]])
         return std::nullopt;
-      operand.dims[static_cast<std::size_t>(c.dim)] = member->second[i];
+      operand.dims[c.dim] = member->second[i];
     }
     for (int i = 0; i < shape.rank(); ++i)
-      if (operand.dims[static_cast<std::size_t>(i)] < 0 && !shape[i].is(1)) return std::nullopt;
+      if (operand.dims[i] < 0 && !shape[i].is(1)) return std::nullopt;
     found = std::move(operand);
   }
   return found;
@@ -320,7 +312,7 @@ Graph recompute_scores(Graph graph, const AttentionSearchOptions& options) {
   while (!wanted.empty()) {
     std::vector<std::vector<ValueId>> copies;
     Graph result = recompute(graph, wanted, &copies);
-    const std::vector<bool> grouped = in_groups(result, find_attention(result, options));
+    const NodeMap<bool> grouped = in_groups(result, find_attention(result, options));
     std::vector<Recomputation> good;
     for (std::size_t i = 0; i < wanted.size(); ++i)
       if (all_inside(result, grouped, copies[i])) good.push_back(wanted[i]);

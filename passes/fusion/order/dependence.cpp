@@ -8,11 +8,11 @@ using ir::ValueId;
 
 Dependence::Dependence(const ir::Graph& graph)
     : graph_(graph),
-      paths_(graph.nodes.size(),
-             [&](std::size_t i, const auto& add) {
-               for (const ValueId operand : graph.nodes[i].operands) add(operand);
+      paths_(graph,
+             [&](ValueId id, const auto& add) {
+               for (const ValueId operand : graph[id].operands) add(operand);
              }),
-      seen_(graph.nodes.size(), 0) {}
+      seen_(graph, 0) {}
 
 bool Dependence::needs_any(ValueId value, std::span<const ValueId> sources) const {
   if (sources.empty()) return false;
@@ -28,7 +28,7 @@ bool Dependence::needs_any(ValueId value, std::span<const ValueId> sources) cons
       return true;
     for (const ValueId operand : graph_[id].operands) {
       if (operand < first || paths_.depth(operand) < least) continue;
-      std::int32_t& seen = seen_[static_cast<std::size_t>(operand.index)];
+      std::int32_t& seen = seen_[operand];
       if (seen != search_) work.push_back(operand);
       seen = search_;
     }

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/tensor/node_map.h"
 #include "passes/fusion/path_tree.h"
 
 namespace lathe {
@@ -22,7 +23,7 @@ class Dependence {
  private:
   const ir::Graph& graph_;
   PathTree paths_;
-  mutable std::vector<std::int32_t> seen_;  // by value: the last search that visited it
+  mutable ir::NodeMap<std::int32_t> seen_;  // the last search that visited it
   mutable std::int32_t search_ = 0;
 };
 

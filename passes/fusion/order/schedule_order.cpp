@@ -16,12 +16,11 @@ namespace {
 /// Which regions must run before which.
 class Order {
  public:
-  Order(const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
+  Order(const FusionPlan& plan, const NodeReads& reads)
       : after_(plan.regions.size()), before_(plan.regions.size()), online_(*this) {
     for (std::size_t r = 0; r < plan.regions.size(); ++r)
       for (const ValueId member : plan.regions[r].members)
-        for (const Read& read : reads[static_cast<std::size_t>(member.index)])
-          connect(plan.region(read.value), static_cast<int>(r));
+        for (const Read& read : reads[member]) connect(plan.region(read.value), static_cast<int>(r));
     const std::vector<int> some = sorted();
     LATHE_ASSERT(some.size() == plan.regions.size());
     online_.append(some);
@@ -49,36 +48,36 @@ class Order {
   std::vector<int> sorted() const {
     std::vector<int> result, left = waiting();
     for (int r = 0; r < static_cast<int>(left.size()); ++r)
-      if (left[static_cast<std::size_t>(r)] == 0) result.push_back(r);
+      if (left[r] == 0) result.push_back(r);
     for (std::size_t i = 0; i < result.size(); ++i)
       for (const int next : after(result[i]))
-        if (--left[static_cast<std::size_t>(next)] == 0) result.push_back(next);
+        if (--left[next] == 0) result.push_back(next);
     return result;
   }
 
   /// Returns the regions that must wait for r, sorted.
-  const std::vector<int>& after(int r) const { return after_[static_cast<std::size_t>(r)]; }
+  const std::vector<int>& after(int r) const { return after_[r]; }
 
   /// Interface for OnlineOrder.
   template <class F>
   void predecessors(int r, F&& f) const {
-    for (const int first : before_[static_cast<std::size_t>(r)]) f(first);
+    for (const int first : before_[r]) f(first);
   }
   template <class F>
   void successors(int r, F&& f) const {
     for (const int then : after(r)) f(then);
   }
-  std::size_t predecessor_count(int r) const { return before_[static_cast<std::size_t>(r)].size(); }
+  std::size_t predecessor_count(int r) const { return before_[r].size(); }
   std::size_t successor_count(int r) const { return after(r).size(); }
 
  private:
   bool connect(int first, int then) {
     if (first < 0 || first == then) return false;
-    std::vector<int>& after = after_[static_cast<std::size_t>(first)];
+    std::vector<int>& after = after_[first];
     const auto found = std::lower_bound(after.begin(), after.end(), then);  // usually the end
     if (found != after.end() && *found == then) return false;
     after.insert(found, then);
-    before_[static_cast<std::size_t>(then)].push_back(first);
+    before_[then].push_back(first);
     return true;
   }
 
@@ -87,29 +86,26 @@ class Order {
 };
 
 /// Returns the regions that read each updated state, by node; nothing for all others.
-JaggedList<int> readers_of_states(const FusionPlan& plan, const Graph& graph,
-                                  const std::vector<std::vector<Read>>& reads) {
-  std::vector<bool> updated(graph.nodes.size(), false);
-  for (const Update& update : graph.updates) updated[static_cast<std::size_t>(update.state.index)] = true;
+JaggedList<int> readers_of_states(const FusionPlan& plan, const Graph& graph, const NodeReads& reads) {
+  NodeMap<bool> updated(graph, false);
+  for (const Update& update : graph.updates) updated[update.state] = true;
   return {graph.nodes.size(), [&](const auto& add) {
             for (const ValueId id : all_values(graph))
-              for (const Read& read : reads[static_cast<std::size_t>(id.index)])
-                if (const auto value = static_cast<std::size_t>(read.value.index); updated[value])
-                  add(value, plan.region(id));
+              for (const Read& read : reads[id])
+                if (updated[read.value]) add(read.value.index, plan.region(id));
           }};
 }
 
 /// Puts the readers of each updated state before the region that computes its new value, unless that creates a cycle.
-void readers_before_updates(const FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads,
-                            Order& order) {
+void readers_before_updates(const FusionPlan& plan, const Graph& graph, const NodeReads& reads, Order& order) {
   const JaggedList<int> readers = readers_of_states(plan, graph, reads);
   for (const Update& update : graph.updates) {
     const int writer = plan.region(update.value);
     bool possible = writer >= 0;
-    for (const int reader : readers[static_cast<std::size_t>(update.state.index)])
+    for (const int reader : readers[update.state.index])
       possible = possible && (reader == writer || !order.precedes(writer, reader));
     if (possible)
-      for (const int reader : readers[static_cast<std::size_t>(update.state.index)]) order.add(reader, writer);
+      for (const int reader : readers[update.state.index]) order.add(reader, writer);
   }
 }
 
@@ -124,9 +120,7 @@ bool folds(const FusionPlan& plan, const Graph& graph, const Region& region) {
 /// Ensures that no region runs later than those that wait for it.
 void before_who_waits(const Order& order, const std::vector<int>& sorted, std::vector<std::int32_t>& at) {
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
-    for (const int next : order.after(*r))
-      at[static_cast<std::size_t>(*r)] =
-          std::min(at[static_cast<std::size_t>(*r)], at[static_cast<std::size_t>(next)]);
+    for (const int next : order.after(*r)) at[*r] = std::min(at[*r], at[next]);
 }
 
 /// Returns the desired position of each region in the graph: at its last member, with exceptions.
@@ -144,14 +138,13 @@ std::vector<std::int32_t> positions(const FusionPlan& plan, const Graph& graph, 
   for (const int r : sorted) {
     const auto i = static_cast<std::size_t>(r);
     const Region& region = plan.regions[i];
-    const ValueId last = region.members.back(), base = plan.placement[static_cast<std::size_t>(last.index)].base;
+    const ValueId last = region.members.back(), base = plan.placement[last].base;
     at[i] = base.index;
     if (region.kind() == RegionKind::product && base == last)
       at[i] = std::min(at[i], std::max(region.members.front().index, there[i]));
     if (there[i] > 0 && folds(plan, graph, region)) at[i] = std::min(at[i], there[i]);
     for (const int next : order.after(r))
-      if (waits[i] > 0)
-        there[static_cast<std::size_t>(next)] = std::max(there[static_cast<std::size_t>(next)], at[i]);
+      if (waits[i] > 0) there[next] = std::max(there[next], at[i]);
   }
   before_who_waits(order, sorted, at);
   return at;
@@ -164,9 +157,7 @@ std::vector<std::int32_t> made_positions(const Order& order, const std::vector<i
   std::vector<std::int32_t> made(at.size(), 0);
   for (const int r : sorted)
     for (const int next : order.after(r))
-      if (waits[static_cast<std::size_t>(r)] > 0)
-        made[static_cast<std::size_t>(next)] =
-            std::max(made[static_cast<std::size_t>(next)], at[static_cast<std::size_t>(r)]);
+      if (waits[r] > 0) made[next] = std::max(made[next], at[r]);
   return made;
 }
 
@@ -185,13 +176,12 @@ void large_sum_first(const FusionPlan& plan, const Graph& graph, const Order& or
   std::vector<bool> waits(at.size(), false);
   for (auto sum = large + 1; sum != sums.rend() && behind + sum->bytes <= hiding_bytes(); ++sum) {
     behind += sum->bytes;
-    waits[static_cast<std::size_t>(sum->region)] = true;
+    waits[sum->region] = true;
   }
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r) {
     const auto i = static_cast<std::size_t>(*r);
     if (waits[i] || plan.regions[i].kind() != RegionKind::product || order.after(*r).empty()) continue;
-    if (std::ranges::all_of(order.after(*r), [&](int next) { return waits[static_cast<std::size_t>(next)]; }))
-      at[i] = large->position + 1;
+    if (std::ranges::all_of(order.after(*r), [&](int next) { return waits[next]; })) at[i] = large->position + 1;
   }
 }
 
@@ -208,10 +198,8 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
   const UpdateTimes times(plan, graph, made);
   std::vector<bool> serves(at.size(), false);  // serves updates alone
   for (auto r = sorted.rbegin(); r != sorted.rend(); ++r)
-    serves[static_cast<std::size_t>(*r)] = !times.updates(*r) && !times.gathers(*r) && !order.after(*r).empty() &&
-                                           std::ranges::all_of(order.after(*r), [&](int next) {
-                                             return times.updates(next) || serves[static_cast<std::size_t>(next)];
-                                           });
+    serves[*r] = !times.updates(*r) && !times.gathers(*r) && !order.after(*r).empty() &&
+                 std::ranges::all_of(order.after(*r), [&](int next) { return times.updates(next) || serves[next]; });
   std::vector<std::int32_t> earliest(at.size(), 0), hidden(at.size(), 0);
   for (const int r : sorted) {
     const auto i = static_cast<std::size_t>(r);
@@ -231,7 +219,7 @@ void bring_updates_forward(const FusionPlan& plan, const Graph& graph, const Ord
 
 }  // namespace
 
-void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::vector<Read>>& reads) {
+void order_regions(FusionPlan& plan, const Graph& graph, const NodeReads& reads) {
   Order order(plan, reads);
   readers_before_updates(plan, graph, reads, order);
   const std::size_t n = plan.regions.size();
@@ -240,7 +228,7 @@ void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::
   std::vector<int> waiting = order.waiting();
   using Entry = std::pair<std::int32_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  const auto push = [&](int r) { ready.emplace(wanted[static_cast<std::size_t>(r)], r); };
+  const auto push = [&](int r) { ready.emplace(wanted[r], r); };
   for (std::size_t r = 0; r < n; ++r)
     if (waiting[r] == 0) push(static_cast<int>(r));
   std::vector<Region> ordered;
@@ -248,26 +236,25 @@ void order_regions(FusionPlan& plan, const Graph& graph, const std::vector<std::
   while (!ready.empty()) {
     const int r = ready.top().second;
     ready.pop();
-    position[static_cast<std::size_t>(r)] = static_cast<int>(ordered.size());
-    ordered.push_back(std::move(plan.regions[static_cast<std::size_t>(r)]));
+    position[r] = static_cast<int>(ordered.size());
+    ordered.push_back(std::move(plan.regions[r]));
     for (const int next : order.after(r))
-      if (--waiting[static_cast<std::size_t>(next)] == 0) push(next);
+      if (--waiting[next] == 0) push(next);
   }
   LATHE_ASSERT(ordered.size() == n);
   plan.regions = std::move(ordered);
   for (int& r : plan.region_of)
-    if (r >= 0) r = position[static_cast<std::size_t>(r)];
+    if (r >= 0) r = position[r];
   plan.last_reader_first = last_readers_first(plan, graph, reads);
 }
 
-std::vector<bool> last_readers_first(const FusionPlan& plan, const Graph& graph,
-                                     const std::vector<std::vector<Read>>& reads) {
+std::vector<bool> last_readers_first(const FusionPlan& plan, const Graph& graph, const NodeReads& reads) {
   const JaggedList<int> readers = readers_of_states(plan, graph, reads);
   std::vector<bool> first;
   for (const Update& update : graph.updates) {
     const int writer = plan.region(update.value);
-    first.push_back(writer >= 0 && std::ranges::all_of(readers[static_cast<std::size_t>(update.state.index)],
-                                                       [&](int reader) { return reader <= writer; }));
+    first.push_back(writer >= 0 &&
+                    std::ranges::all_of(readers[update.state.index], [&](int reader) { return reader <= writer; }));
   }
   return first;
 }

@@ -33,14 +33,14 @@ class UpdateTimes {
   UpdateTimes(const FusionPlan& plan, const ir::Graph& graph, const std::vector<std::int32_t>& made);
 
   /// Whether the region computes a new state, or the part of one that is then gathered.
-  bool updates(int region) const { return updates_[static_cast<std::size_t>(region)]; }
+  bool updates(int region) const { return updates_[region]; }
   /// Whether the region gathers the parts of a new state in place.
-  bool gathers(int region) const { return gathers_[static_cast<std::size_t>(region)]; }
+  bool gathers(int region) const { return gathers_[region]; }
   /// Whether the region sums over processes.
   bool sums(int region) const { return hidden_from(region) > 0; }
   /// For a region that sums over processes, returns the position in the graph from which on enough later sums are in
   /// flight. It is past all positions if there are not enough of them or if bytes are unknown. 0 for other regions.
-  std::int32_t hidden_from(int region) const { return hidden_from_[static_cast<std::size_t>(region)]; }
+  std::int32_t hidden_from(int region) const { return hidden_from_[region]; }
 
  private:
   std::vector<bool> updates_, gathers_;

@@ -21,7 +21,7 @@ bool decide(const FusionPlan& plan, const Graph& graph, const Shape& space, cons
     const AffineComponent& c = read.index[j];
     if (!c.is_plain()) return false;
     if (space[c.dim] != shape[static_cast<int>(j)]) return false;
-    int& decided = dims[static_cast<std::size_t>(c.dim)];
+    int& decided = dims[c.dim];
     if (decided != unknown && decided != member[j]) return false;
     decided = member[j];
   }
@@ -66,7 +66,7 @@ std::optional<std::vector<int>> align(const Graph& graph, const FusionPlan& plan
   // Dims that no member decided have size 1, or the same position if the space is the domain itself.
   const bool same = space == region.domain;
   for (int i = 0; i < space.rank(); ++i) {
-    int& d = dims[static_cast<std::size_t>(i)];
+    int& d = dims[i];
     if (d != unknown) continue;
     if (space[i].is(1)) {
       d = -1;

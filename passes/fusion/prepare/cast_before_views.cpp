@@ -18,13 +18,12 @@ namespace {
 
 class CastMover {
  public:
-  explicit CastMover(const Graph& graph)
-      : graph_(graph), users_(graph), wanted_(graph.nodes.size()), cast_(graph.nodes.size()) {
-    std::vector<bool> kept(graph.nodes.size(), false);
-    for (const ValueId id : graph.results()) kept[at(id)] = true;
+  explicit CastMover(const Graph& graph) : graph_(graph), users_(graph), wanted_(graph), cast_(graph) {
+    NodeMap<bool> kept(graph, false);
+    for (const ValueId id : graph.results()) kept[id] = true;
     for (int i = static_cast<int>(graph.nodes.size()) - 1; i >= 0; --i) {
       const ValueId id{i};
-      if (graph[id].type.dtype == f32 && !kept[at(id)]) wanted_[at(id)] = wanted_by_all(id);
+      if (graph[id].type.dtype == f32 && !kept[id]) wanted_[id] = wanted_by_all(id);
     }
   }
 
@@ -37,29 +36,27 @@ class CastMover {
     for (const ValueId id : all_values(graph_)) {
       const Node& node = graph_[id];
       const GraphBuilder::At here(builder, node.loc);
-      const std::optional<Value>& operand = node.operands.empty() ? none_ : cast_[at(node.operands[0])];
+      const std::optional<Value>& operand = node.operands.empty() ? none_ : cast_[node.operands[0]];
       if (operand && is_alias(node)) {
         std::vector<Value> operands = to.operands(node);
         operands[0] = *operand;
-        cast_[at(id)] = builder.add(*node.op, operands, node.attrs);
+        cast_[id] = builder.add(*node.op, operands, node.attrs);
       } else if (operand) {
         to.set(id, *operand);  // a cast
         continue;
       }
       to.set(id, to.copy(node));
-      if (is_root(id)) cast_[at(id)] = cast(to[id], *wanted_[at(id)]);
+      if (is_root(id)) cast_[id] = cast(to[id], *wanted_[id]);
     }
     to.close();
     return dce(builder.finish());
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
-
   /// Returns the dtype that a reader casts the value to, possibly after views of it.
   std::optional<DType> wanted_by(ValueId reader) const {
     const Node& node = graph_[reader];
-    if (is_alias(node)) return wanted_[at(reader)];
+    if (is_alias(node)) return wanted_[reader];
     const bool is_cast = node.op == &ops::cast && (node.type.dtype == bf16 || node.type.dtype == f16);
     return is_cast ? std::optional(node.type.dtype) : std::nullopt;
   }
@@ -76,14 +73,14 @@ class CastMover {
   bool is_root(ValueId id) const {
     const Node& node = graph_[id];
     const auto users = users_[id];
-    return wanted_[at(id)] && !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant &&
+    return wanted_[id] && !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant &&
            std::any_of(users.begin(), users.end(), [this](ValueId user) { return is_alias(graph_[user]); });
   }
 
   const Graph& graph_;
   Users users_;
-  std::vector<std::optional<DType>> wanted_;  ///< the dtype that all readers of a value cast it to
-  std::vector<std::optional<Value>> cast_;    ///< new casts of a root and its views
+  NodeMap<std::optional<DType>> wanted_;  ///< the dtype that all readers of a value cast it to
+  NodeMap<std::optional<Value>> cast_;    ///< new casts of a root and its views
   const std::optional<Value> none_;
 };
 

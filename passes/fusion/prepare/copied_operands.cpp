@@ -19,9 +19,9 @@ bool many_read(const Graph& graph, const Node& product, std::size_t which, std::
 
 }  // namespace
 
-std::vector<bool> find_copied_operands(const Graph& graph, std::int64_t few,
-                                       const std::function<bool(ValueId product)>& wanted) {
-  std::vector<bool> found(graph.nodes.size(), false);
+NodeMap<bool> find_copied_operands(const Graph& graph, std::int64_t few,
+                                   const std::function<bool(ValueId product)>& wanted) {
+  NodeMap<bool> found(graph, false);
   for (const ValueId at : all_values(graph)) {
     const Node& product = graph[at];
     if (!product.op->as<Contraction>() || !wanted(at) || (product.type.dtype != bf16 && product.type.dtype != f16))
@@ -30,10 +30,10 @@ std::vector<bool> find_copied_operands(const Graph& graph, std::int64_t few,
       if (graph[product.operands[i]].type.dtype != product.type.dtype || !many_read(graph, product, i, few)) continue;
       ValueId id = through_aliases(graph, product.operands[i]);
       while (graph[id].op == &ops::pad) {
-        found[static_cast<std::size_t>(id.index)] = true;
+        found[id] = true;
         id = through_aliases(graph, graph[id].operands[0]);
       }
-      found[static_cast<std::size_t>(id.index)] = true;
+      found[id] = true;
     }
   }
   return found;

@@ -3,7 +3,7 @@
 #include <functional>
 #include <vector>
 
-#include "ir/tensor/graph.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe {
 
@@ -15,7 +15,7 @@ namespace lathe {
 ///   %1 = cast %w {dtype=bf16}                       %1: true
 ///   %2 = contract %x, %1 {spec="ac,bc->ab"}         for %x: bf16[n, 768]
 /// Only matmuls that are `wanted` are considered.
-std::vector<bool> find_copied_operands(const ir::Graph& graph, std::int64_t few,
+ir::NodeMap<bool> find_copied_operands(const ir::Graph& graph, std::int64_t few,
                                        const std::function<bool(ir::ValueId product)>& wanted);
 
 }  // namespace lathe

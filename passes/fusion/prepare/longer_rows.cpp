@@ -24,7 +24,7 @@ Shape with_rows_of(const Shape& shape, std::int64_t size) {
 LongerRows::Kind LongerRows::kind(ValueId id) const {
   const Node& node = graph_[id];
   const Shape& shape = node.type.shape;
-  if (has_longer_[at(id)]) return Kind::longer;
+  if (has_longer_[id]) return Kind::longer;
   if (shape.rank() == 0 || shape[shape.rank() - 1].is(1)) return Kind::same;
   if (node.op->as<Elementwise>() && !is_draw(*node.op)) return Kind::element_wise;
   if (node.op == &ops::iota) return Kind::iota;

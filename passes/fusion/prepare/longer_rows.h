@@ -13,10 +13,10 @@ namespace lathe {
 /// additional elements are undefined.
 class LongerRows {
  public:
-  explicit LongerRows(const ir::Graph& graph) : graph_(graph), has_longer_(graph.nodes.size(), false) {}
+  explicit LongerRows(const ir::Graph& graph) : graph_(graph), has_longer_(graph, false) {}
 
   /// Declares that a value will have longer rows.
-  void add(ir::ValueId id) { has_longer_[at(id)] = true; }
+  void add(ir::ValueId id) { has_longer_[id] = true; }
   /// Whether a value is elementwise and depends on at least one value with longer rows. Nothing else that it reads
   /// along a row may require a copy, except arguments of one row.
   bool reaches(ir::ValueId id) const;
@@ -28,11 +28,10 @@ class LongerRows {
 
  private:
   enum class Kind { same, longer, element_wise, iota, expand, argument, other };
-  static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
   Kind kind(ir::ValueId id) const;
 
   const ir::Graph& graph_;
-  std::vector<bool> has_longer_;
+  ir::NodeMap<bool> has_longer_;
   std::map<int, ir::Value> built_;  ///< by old value
 };
 

@@ -43,9 +43,14 @@ bool is_argument(const Graph& graph, ValueId id) {
 class Padding {
  public:
   Padding(const Graph& graph, const PaddingLimits& limits)
-      : graph_(graph), limits_(limits), longer_(graph), users_(graph), operand_(graph.nodes.size(), Pad::none) {
-    columns_.resize(graph.nodes.size(), false), kept_.resize(graph.nodes.size(), false);
-    for (const ValueId id : graph.results()) kept_[at(id)] = true;
+      : graph_(graph),
+        limits_(limits),
+        longer_(graph),
+        users_(graph),
+        operand_(graph, Pad::none),
+        columns_(graph, false),
+        kept_(graph, false) {
+    for (const ValueId id : graph.results()) kept_[id] = true;
     for (const ValueId id : all_values(graph)) look_at(id);
   }
 
@@ -61,7 +66,7 @@ class Padding {
     for (const ValueId id : all_values(graph_)) {
       const GraphBuilder::At here(builder, graph_[id].loc);
       std::optional<Value> now;
-      if (operand_[at(id)] == Pad::computed) {
+      if (operand_[id] == Pad::computed) {
         now = cut(id, computed(to, id));
       } else if (graph_[id].op->as<Contraction>()) {
         now = product(to, id);
@@ -75,7 +80,6 @@ class Padding {
  private:
   /// How an operand gets rows of whole chunks: it is copied, or it is computed with longer rows.
   enum class Pad { none, copied, computed };
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
   void look_at(ValueId id) {
     const Node& node = graph_[id];
@@ -92,17 +96,17 @@ class Padding {
       if (!roles.out.empty() && roles.batch().empty() && own.find(roles.out.back()) == std::string::npos &&
           is_odd(id) && is_long_beside(node, roles, own, roles.contracted(), limits_.padded_columns_rows) &&
           is_folded(id)) {
-        columns_[at(id)] = true;
+        columns_[id] = true;
         longer_.add(id);
       }
     }
   }
 
   void pad_operand(ValueId operand) {
-    if (longer_.reaches(operand) && !kept_[at(operand)])
-      operand_[at(operand)] = Pad::computed;
+    if (longer_.reaches(operand) && !kept_[operand])
+      operand_[operand] = Pad::computed;
     else if (is_16_bits(graph_[operand]))
-      operand_[at(operand)] = Pad::copied;
+      operand_[operand] = Pad::copied;
   }
 
   /// Whether rows have a known length that is large and not a whole number of chunks.
@@ -138,7 +142,7 @@ class Padding {
       work.pop_back();
       const int last = graph_[value].type.rank() - 1;
       const bool casts = value == id || graph_[value].op == &ops::cast || is_alias(graph_[value]);
-      if (casts && kept_[at(value)]) return false;
+      if (casts && kept_[value]) return false;
       for (const ValueId user : users_[value]) {
         const Node& reader = graph_[user];
         if (reader.op->as<Reduce>()) {
@@ -172,16 +176,16 @@ class Padding {
     const ContractionRoles roles = node.op->as<Contraction>()->roles(node);
     std::map<char, std::int64_t> sizes;  // of padded dims
     for (std::size_t i = 0; i < 2; ++i)
-      if (operand_[at(node.operands[i])] != Pad::none)
+      if (operand_[node.operands[i]] != Pad::none)
         sizes[(i == 0 ? roles.lhs : roles.rhs).back()] = longer_row_of(node.operands[i]);
-    if (columns_[at(id)]) sizes[roles.out.back()] = longer_row_of(id);
+    if (columns_[id]) sizes[roles.out.back()] = longer_row_of(id);
     if (sizes.empty()) return std::nullopt;
     Value result =
         contract(padded(to, node.operands[0], roles.lhs, sizes), padded(to, node.operands[1], roles.rhs, sizes),
                  roles.lhs + "," + roles.rhs + "->" + roles.out);
-    if (columns_[at(id)]) longer_.set(id, result);
+    if (columns_[id]) longer_.set(id, result);
     for (int d = 0; d < node.type.rank(); ++d)
-      if (sizes.contains(roles.out[static_cast<std::size_t>(d)])) result = slice(result, d, 0, node.type.shape[d]);
+      if (sizes.contains(roles.out[d])) result = slice(result, d, 0, node.type.shape[d]);
     return result;
   }
 
@@ -190,7 +194,7 @@ class Padding {
     const auto zeroed = zeroed_.find(operand.index);
     Value value = zeroed != zeroed_.end() ? zeroed->second : to[operand];
     for (int d = 0; d < value.rank(); ++d) {
-      const auto size = sizes.find(labels[static_cast<std::size_t>(d)]);
+      const auto size = sizes.find(labels[d]);
       if (size == sizes.end()) continue;
       if (const std::int64_t now = *value.type().shape[d].value(); now < size->second)
         value = pad(value, d, 0, size->second - now);
@@ -202,9 +206,9 @@ class Padding {
   const PaddingLimits& limits_;
   LongerRows longer_;
   Users users_;
-  std::vector<Pad> operand_;     ///< by node: how the rows of an operand are padded
-  std::vector<bool> columns_;    ///< by node: whether a matmul has padded columns
-  std::vector<bool> kept_;       ///< by node: outputs and updates
+  NodeMap<Pad> operand_;         ///< how the rows of an operand are padded
+  NodeMap<bool> columns_;        ///< whether a matmul has padded columns
+  NodeMap<bool> kept_;           ///< whether it is an output or an update
   std::map<int, Value> zeroed_;  ///< operands with longer rows, by old node
 };
 

@@ -30,7 +30,7 @@ DimParts broadcast_parts(const Shape& operand, const Shape& result, const DimPar
   DimParts found;
   const int lead = result.rank() - operand.rank();
   for (int i = 0; i < operand.rank(); ++i) {
-    const auto& part = parts[static_cast<std::size_t>(i + lead)];
+    const auto& part = parts[i + lead];
     found.push_back(operand[i].is(1) && !result[i + lead].is(1) ? ones(part.size()) : part);
   }
   return found;
@@ -79,12 +79,11 @@ class NodeSplitter {
   SplitNode permuted(const std::vector<int>& order) const {
     std::vector<std::size_t> starts = {0};
     DimParts before(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) before[static_cast<std::size_t>(order[i])] = parts_[i];
+    for (std::size_t i = 0; i < order.size(); ++i) before[order[i]] = parts_[i];
     for (const auto& part : before) starts.push_back(starts.back() + part.size());
     std::vector<std::int64_t> dims;
     for (const int d : order)
-      for (std::size_t n = 0; n < before[static_cast<std::size_t>(d)].size(); ++n)
-        dims.push_back(static_cast<std::int64_t>(starts[static_cast<std::size_t>(d)] + n));
+      for (std::size_t n = 0; n < before[d].size(); ++n) dims.push_back(static_cast<std::int64_t>(starts[d] + n));
     return {&ops::permute, {{"dims", std::move(dims)}}, {joined(before)}};
   }
 
@@ -101,7 +100,7 @@ class NodeSplitter {
       if (!is_folded)
         found.push_back(parts_[next]);
       else
-        found.push_back(known ? (*known)[static_cast<std::size_t>(d)] : std::vector<Dim>{operand[d]});
+        found.push_back(known ? (*known)[d] : std::vector<Dim>{operand[d]});
       for (std::size_t n = 0; n < found.back().size(); ++n, ++at)
         if (is_folded) dims.push_back(static_cast<std::int64_t>(at));
       if (!is_folded || node_.attrs.get<bool>("keepdim")) ++next;
@@ -151,12 +150,12 @@ class NodeSplitter {
 /// that reshape a dim in `split`, and for matmuls that sum over it.
 std::optional<std::vector<int>> dims_along(const Graph& graph, const Node& node, int operand,
                                            const std::vector<bool>& split) {
-  const Shape& from = graph[node.operands[static_cast<std::size_t>(operand)]].type.shape;
+  const Shape& from = graph[node.operands[operand]].type.shape;
   std::vector<int> along(static_cast<std::size_t>(node.type.rank()), -1);
   std::vector<bool> used(static_cast<std::size_t>(from.rank()), false);
   const auto run = [&](std::size_t result, int d) {
     along[result] = d;
-    used[static_cast<std::size_t>(d)] = true;
+    used[d] = true;
   };
   if (canonical::keeps_order(*node.op)) {
     if (!same_but_for_ones(from, node.type.shape)) return std::nullopt;
@@ -167,7 +166,7 @@ std::optional<std::vector<int>> dims_along(const Graph& graph, const Node& node,
       run(i, d++);
     }
   } else if (const auto labels = dim_labels(graph, node)) {
-    const std::vector<int>& own = labels->operands[static_cast<std::size_t>(operand)];
+    const std::vector<int>& own = labels->operands[operand];
     for (std::size_t i = 0; i < along.size(); ++i) {
       const auto at = std::find(own.begin(), own.end(), labels->result[i]);
       if (labels->result[i] >= 0 && labels->result[i] != labels->cut && at != own.end())
@@ -182,7 +181,7 @@ std::optional<std::vector<int>> dims_along(const Graph& graph, const Node& node,
 }  // namespace
 
 std::optional<Shape> split_result(const Graph& graph, const Node& node, int operand, const Shape& split) {
-  const auto parts = split_parts(graph[node.operands[static_cast<std::size_t>(operand)]].type.shape, split);
+  const auto parts = split_parts(graph[node.operands[operand]].type.shape, split);
   if (!parts) return std::nullopt;
   std::vector<bool> is_split;
   for (const auto& part : *parts) is_split.push_back(part.size() > 1);
@@ -190,8 +189,7 @@ std::optional<Shape> split_result(const Graph& graph, const Node& node, int oper
   if (!along) return std::nullopt;
   DimParts found;
   for (std::size_t i = 0; i < along->size(); ++i)
-    found.push_back((*along)[i] < 0 ? std::vector<Dim>{node.type.shape[static_cast<int>(i)]}
-                                    : (*parts)[static_cast<std::size_t>((*along)[i])]);
+    found.push_back((*along)[i] < 0 ? std::vector<Dim>{node.type.shape[static_cast<int>(i)]} : (*parts)[(*along)[i]]);
   return joined(found);
 }
 

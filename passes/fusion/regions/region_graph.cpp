@@ -8,24 +8,24 @@ namespace lathe {
 
 using ir::ValueId;
 
-RegionGraph::RegionGraph(const FusionPlan& plan, const AttentionRegions& attentions,
-                         const std::vector<std::vector<Read>>& reads)
+RegionGraph::RegionGraph(const ir::Graph& graph, const FusionPlan& plan, const AttentionRegions& attentions,
+                         const NodeReads& reads)
     : plan_(plan),
       attentions_(attentions),
       reads_(reads),
-      readers_(reads.size(),
+      readers_(graph.nodes.size(),
                [&](const auto& add) {
-                 for (std::size_t i = 0; i < reads.size(); ++i)
-                   for (const Read& read : reads[i]) add(at(read.value), ValueId{static_cast<std::int32_t>(i)});
+                 for (const ValueId id : ir::all_values(graph))
+                   for (const Read& read : reads[id]) add(read.value.index, id);
                }),
-      paths_(reads.size(),
-             [&](std::size_t i, const auto& add) {
-               for (const Read& read : reads[i]) add(read.value);
+      paths_(graph,
+             [&](ValueId id, const auto& add) {
+               for (const Read& read : reads[id]) add(read.value);
              }),
-      unit_(reads.size(), -1),
+      unit_(graph, -1),
       order_(*this) {
   for (int r = 0; r < static_cast<int>(plan.regions.size()); ++r)
-    for (const ValueId member : region(r).members) unit_[at(member)] = attentions.unit_of(r);
+    for (const ValueId member : region(r).members) unit_[member] = attentions.unit_of(r);
   order_.append(sorted_units());
 }
 
@@ -41,15 +41,15 @@ std::vector<int> RegionGraph::sorted_units() const {
     ready.emplace(members.empty() ? ValueId() : *std::min_element(members.begin(), members.end()), r);
   };
   for (int r = 0; r < count; ++r)
-    if (is_unit(r)) successors(r, [&](int reader) { ++waits[static_cast<std::size_t>(reader)]; });
+    if (is_unit(r)) successors(r, [&](int reader) { ++waits[reader]; });
   for (int r = 0; r < count; ++r)
-    if (waits[static_cast<std::size_t>(r)] == 0) push(r);
+    if (waits[r] == 0) push(r);
   while (!ready.empty()) {
     sorted.push_back(ready.top().second);
     ready.pop();
     if (!is_unit(sorted.back())) continue;
     successors(sorted.back(), [&](int reader) {
-      if (--waits[static_cast<std::size_t>(reader)] == 0) push(reader);
+      if (--waits[reader] == 0) push(reader);
     });
   }
   LATHE_ASSERT(sorted.size() == plan_.regions.size());
@@ -59,7 +59,7 @@ std::vector<int> RegionGraph::sorted_units() const {
 void RegionGraph::note(std::span<const ValueId> members, int region) {
   const int unit = attentions_.unit_of(region);
   while (order_.size() < plan_.regions.size()) order_.append();
-  for (const ValueId member : members) unit_[at(member)] = unit;
+  for (const ValueId member : members) unit_[member] = unit;
   for (const ValueId member : members) read_units(member, [&](int from) { order_.add(from, unit); });
   for (const ValueId member : members) reader_units(member, [&](int to) { order_.add(unit, to); });
 }

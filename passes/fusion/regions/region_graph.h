@@ -16,9 +16,9 @@ namespace lathe {
 /// AttentionRegions.
 class RegionGraph {
  public:
-  /// The arguments must outlive this object; `reads` is by node and does not change.
-  RegionGraph(const FusionPlan& plan, const AttentionRegions& attentions,
-              const std::vector<std::vector<Read>>& reads);
+  /// The arguments must outlive this object; `reads` does not change.
+  RegionGraph(const ir::Graph& graph, const FusionPlan& plan, const AttentionRegions& attentions,
+              const NodeReads& reads);
   RegionGraph(const RegionGraph&) = delete;
   RegionGraph& operator=(const RegionGraph&) = delete;
 
@@ -37,13 +37,16 @@ class RegionGraph {
   void successors(int unit, F&& f) const {
     for_members(unit, [&](ir::ValueId member) { reader_units(member, f); });
   }
-  std::size_t predecessor_count(int unit) const { return count_of(unit, reads_); }
-  std::size_t successor_count(int unit) const { return count_of(unit, readers_); }
+  std::size_t predecessor_count(int unit) const {
+    return count_of(unit, [this](ir::ValueId member) { return reads_[member].size(); });
+  }
+  std::size_t successor_count(int unit) const {
+    return count_of(unit, [this](ir::ValueId member) { return readers_[member.index].size(); });
+  }
 
  private:
-  static std::size_t at(ir::ValueId id) { return static_cast<std::size_t>(id.index); }
-  int unit(ir::ValueId id) const { return unit_[at(id)]; }
-  const Region& region(int r) const { return plan_.regions[static_cast<std::size_t>(r)]; }
+  int unit(ir::ValueId id) const { return unit_[id]; }
+  const Region& region(int r) const { return plan_.regions[r]; }
 
   template <class F>
   void for_members(int unit, F&& f) const {
@@ -53,28 +56,28 @@ class RegionGraph {
   }
   template <class F>
   void read_units(ir::ValueId reader, F&& f) const {
-    for (const Read& read : reads_[at(reader)])
+    for (const Read& read : reads_[reader])
       if (const int from = unit(read.value); from >= 0 && from != unit(reader)) f(from);
   }
   template <class F>
   void reader_units(ir::ValueId value, F&& f) const {
-    for (const ir::ValueId reader : readers_[at(value)])
+    for (const ir::ValueId reader : readers_[value.index])
       if (const int to = unit(reader); to >= 0 && to != unit(value)) f(to);
   }
-  template <class Lists>
-  std::size_t count_of(int unit, const Lists& lists) const {
+  template <class Count>
+  std::size_t count_of(int unit, const Count& count_at) const {
     std::size_t count = 0;
-    for_members(unit, [&](ir::ValueId member) { count += lists[at(member)].size(); });
+    for_members(unit, [&](ir::ValueId member) { count += count_at(member); });
     return count;
   }
   std::vector<int> sorted_units() const;
 
   const FusionPlan& plan_;
   const AttentionRegions& attentions_;
-  const std::vector<std::vector<Read>>& reads_;
+  const NodeReads& reads_;
   JaggedList<ir::ValueId> readers_;  // by node
   PathTree paths_;                   // of reads
-  std::vector<int> unit_;            // by node; -1: none yet
+  ir::NodeMap<int> unit_;            // -1: none yet
   OnlineOrder<RegionGraph> order_;   // of units
 };
 

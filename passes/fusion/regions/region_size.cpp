@@ -8,18 +8,14 @@ namespace lathe {
 
 using namespace ir;
 
-namespace {
-std::size_t slot(ValueId id) { return static_cast<std::size_t>(id.index); }
-}  // namespace
-
-std::vector<std::int64_t> arithmetic_in_place(const Graph& graph, const std::vector<bool>& inlined) {
-  std::vector<std::int64_t> found(graph.nodes.size(), 0);
+NodeMap<std::int64_t> arithmetic_in_place(const Graph& graph, const NodeMap<bool>& inlined) {
+  NodeMap<std::int64_t> found(graph, 0);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
-    if (!is_alias(node) && !inlined[slot(id)]) continue;
-    for (const ValueId operand : node.operands) found[slot(id)] += found[slot(operand)];
-    if (!is_alias(node)) found[slot(id)] += arithmetic_cost(node);
-    found[slot(id)] = std::min(found[slot(id)], most_code + 1);  // already too much
+    if (!is_alias(node) && !inlined[id]) continue;
+    for (const ValueId operand : node.operands) found[id] += found[operand];
+    if (!is_alias(node)) found[id] += arithmetic_cost(node);
+    found[id] = std::min(found[id], most_code + 1);  // already too much
   }
   return found;
 }
@@ -28,12 +24,12 @@ bool RegionSize::is_allowed() const {
   return code() <= most_code && loops <= most_row_loops && inputs <= most_region_inputs;
 }
 
-RegionSizes::RegionSizes(const Graph& graph, const FusionPlan& plan, const std::vector<std::vector<Read>>& reads)
+RegionSizes::RegionSizes(const Graph& graph, const FusionPlan& plan, const NodeReads& reads)
     : graph_(graph),
       plan_(plan),
       reads_(reads),
       in_place_(arithmetic_in_place(graph, plan.inlined)),
-      loop_(graph.nodes.size(), 0) {
+      loop_(graph, 0) {
   for (const Region& region : plan.regions)
     if (region.kind() != RegionKind::attention)
       for (const ValueId member : region.members) note(member);
@@ -42,13 +38,13 @@ RegionSizes::RegionSizes(const Graph& graph, const FusionPlan& plan, const std::
 std::int64_t RegionSizes::arithmetic(ValueId id) const {
   const Node& node = graph_[id];
   std::int64_t sum = arithmetic_cost(node);
-  for (const ValueId operand : node.operands) sum += in_place_[slot(operand)];
+  for (const ValueId operand : node.operands) sum += in_place_[operand];
   return sum;
 }
 
 /// Returns how many values of other regions a node reads if it is in `region`, without arguments of the graph.
 int RegionSizes::inputs(int region, ValueId id) const {
-  return static_cast<int>(std::ranges::count_if(reads_[slot(id)], [&](const Read& read) {
+  return static_cast<int>(std::ranges::count_if(reads_[id], [&](const Read& read) {
     const int source = plan_.region(read.value);
     return source >= 0 && source != region;
   }));
@@ -63,8 +59,8 @@ int RegionSizes::loop_after(ValueId id, int loop) const {
 /// Returns the first loop over the row that could compute a node together with the members of a region.
 int RegionSizes::loop_in(int region, ValueId id) const {
   int loop = 0;
-  for (const Read& read : reads_[slot(id)])
-    if (plan_.region(read.value) == region) loop = std::max(loop, loop_after(read.value, loop_[slot(read.value)]));
+  for (const Read& read : reads_[id])
+    if (plan_.region(read.value) == region) loop = std::max(loop, loop_after(read.value, loop_[read.value]));
   return loop;
 }
 
@@ -75,11 +71,11 @@ RegionSizes::Loops RegionSizes::loops_joined(int region, int reader) const {
     const auto found = std::lower_bound(loops.begin(), loops.end(), std::pair(id, 0));
     return found == loops.end() || found->first != id ? 0 : found->second;
   };
-  std::vector<ValueId> members = plan_.regions[static_cast<std::size_t>(reader)].members;
+  std::vector<ValueId> members = plan_.regions[reader].members;
   std::sort(members.begin(), members.end());
   for (const ValueId id : members) {
     int loop = loop_in(region, id);
-    for (const Read& read : reads_[slot(id)])
+    for (const Read& read : reads_[id])
       if (plan_.region(read.value) == reader) loop = std::max(loop, loop_after(read.value, known(read.value)));
     loops.emplace_back(id, loop);
   }
@@ -88,7 +84,7 @@ RegionSizes::Loops RegionSizes::loops_joined(int region, int reader) const {
 
 RegionSize& RegionSizes::size(int region) {
   if (sizes_.size() < plan_.regions.size()) sizes_.resize(plan_.regions.size());
-  return sizes_[static_cast<std::size_t>(region)];
+  return sizes_[region];
 }
 
 RegionSize RegionSizes::size(int region) const {
@@ -118,17 +114,17 @@ bool RegionSizes::takes_all(int region, int reader) const {
 
 void RegionSizes::note(ValueId id) {
   const int region = plan_.region(id);
-  loop_[slot(id)] = loop_in(region, id);
+  loop_[id] = loop_in(region, id);
   RegionSize& now = size(region);
   now.arithmetic += arithmetic(id);
   now.inputs += inputs(region, id);
-  now.loops = std::max(now.loops, loop_after(id, loop_[slot(id)]) + 1);
+  now.loops = std::max(now.loops, loop_after(id, loop_[id]) + 1);
 }
 
 void RegionSizes::note_all(int region, int reader) {
   const Loops loops = loops_joined(region, reader);
   size(region) = joined(region, reader, loops);
-  for (const auto& [id, loop] : loops) loop_[slot(id)] = loop;
+  for (const auto& [id, loop] : loops) loop_[id] = loop;
 }
 
 }  // namespace lathe

@@ -31,14 +31,14 @@ inline constexpr std::size_t most_merged_members = 256;
 /// pass over the columns, for tiles and for remainders. A matmul has this much arithmetic.
 inline constexpr int attention_copies = 8, product_arithmetic = 16;
 
-/// By node: the arithmetic of computing it, with its own inputs, where it is read; 0 for values in memory.
-std::vector<std::int64_t> arithmetic_in_place(const ir::Graph& graph, const std::vector<bool>& inlined);
+/// Returns the arithmetic of computing each value, with its own inputs, where it is read; 0 for values in memory.
+ir::NodeMap<std::int64_t> arithmetic_in_place(const ir::Graph& graph, const ir::NodeMap<bool>& inlined);
 
 /// The sizes of a plan's regions of rows, matmuls and outer reductions, while they grow.
 class RegionSizes {
  public:
-  /// All arguments must outlive this object; `reads` is by node. Includes the members that the plan has so far.
-  RegionSizes(const ir::Graph& graph, const FusionPlan& plan, const std::vector<std::vector<Read>>& reads);
+  /// All arguments must outlive this object. Includes the members that the plan has so far.
+  RegionSizes(const ir::Graph& graph, const FusionPlan& plan, const NodeReads& reads);
 
   /// Whether a region may take one more member.
   bool takes(int region, ir::ValueId id) const;
@@ -63,11 +63,10 @@ class RegionSizes {
 
   const ir::Graph& graph_;
   const FusionPlan& plan_;
-  const std::vector<std::vector<Read>>& reads_;
-  // By node: the arithmetic that its readers have for it and its inputs.
-  std::vector<std::int64_t> in_place_;
-  std::vector<int> loop_;          // by member: the first loop over the row that can compute it
-  std::vector<RegionSize> sizes_;  // by region
+  const NodeReads& reads_;
+  ir::NodeMap<std::int64_t> in_place_;  // the arithmetic that its readers have for it and its inputs
+  ir::NodeMap<int> loop_;               // by member: the first loop over the row that can compute it
+  std::vector<RegionSize> sizes_;       // by region
 };
 
 }  // namespace lathe

@@ -26,20 +26,12 @@ namespace {
 class PlanReader {
  public:
   PlanReader(const GraphTokens& in, const WrittenRegions& written, const LabelledGraph& from)
-      : in_(in), written_(written), from_(from), graph_(from.graph) {
-    const std::size_t n = graph_.nodes.size();
-    plan_.region_of.assign(n, -1);
-    plan_.inlined.assign(n, false);
-    plan_.stored.assign(n, false);
-    plan_.dims.resize(n);
-    plan_.space.resize(n);
-    plan_.placement = placements(graph_);
-  }
+      : in_(in), written_(written), from_(from), graph_(from.graph), plan_(from.graph) {}
 
   FusionPlan run() {
-    for (const WrittenNode& node : written_.inlined) plan_.inlined[at(inlined(node))] = true;
-    for (const WrittenNode& node : written_.constants) plan_.stored[at(constant(node))] = true;
-    for (const ValueId id : graph_.arguments()) plan_.stored[at(id)] = true;
+    for (const WrittenNode& node : written_.inlined) plan_.inlined[inlined(node)] = true;
+    for (const WrittenNode& node : written_.constants) plan_.stored[constant(node)] = true;
+    for (const ValueId id : graph_.arguments()) plan_.stored[id] = true;
     for (const WrittenRegion& region : written_.regions) add(region);
     require_all();
     place();
@@ -50,7 +42,6 @@ class PlanReader {
   }
 
  private:
-  static std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
   std::string text(ValueId id) const { return fmt::format("%{} {}", id.index, graph_[id].op->name.value); }
 
   ValueId find(const Token& label) const {
@@ -122,14 +113,14 @@ class PlanReader {
       in_.fail(member.value, fmt::format("{} is in region {} already", member.value.spelling, plan_.region(id)));
     check_role(member, region, id);
     check_type(member, graph_[id].type);
-    plan_.region_of[at(id)] = static_cast<int>(plan_.regions.size());
-    plan_.stored[at(id)] = member.stored;
+    plan_.region_of[id] = static_cast<int>(plan_.regions.size());
+    plan_.stored[id] = member.stored;
     MemberDims dims = own_dims(graph_, graph_[id]);
     if (member.dims) dims = {*member.dims, *member.space};
     check_dims(member, dims.dims, graph_[id].type.shape, region);
     check_dims(member, dims.space, index_space(graph_, graph_[id]), region);
-    plan_.dims[at(id)] = std::move(dims.dims);
-    plan_.space[at(id)] = std::move(dims.space);
+    plan_.dims[id] = std::move(dims.dims);
+    plan_.space[id] = std::move(dims.space);
     return id;
   }
 
@@ -182,23 +173,23 @@ class PlanReader {
 
   /// Moves values, and the views of them, to the storage of the members that are written after `in`.
   void place() {
-    std::vector<ValueId> storage(graph_.nodes.size());
+    NodeMap<ValueId> storage(graph_);
     for (const WrittenRegion& region : written_.regions)
       for (const WrittenMember& member : region.members) {
         if (!member.in) continue;
         const ValueId base = find(*member.in);
         if (plan_.region(base) < 0) in_.fail(*member.in, fmt::format("{} is in no region", member.in->spelling));
-        storage[at(find(member.value))] = base;
+        storage[find(member.value)] = base;
       }
     for (Placement& placement : plan_.placement)
-      if (const ValueId base = storage[at(placement.base)]; base.valid()) placement.base = base;
+      if (const ValueId base = storage[placement.base]; base.valid()) placement.base = base;
   }
 
   void check_order(int r) const {
-    const WrittenRegion& region = written_.regions[static_cast<std::size_t>(r)];
+    const WrittenRegion& region = written_.regions[r];
     std::vector<ValueId> before;
-    for (const ValueId id : plan_.regions[static_cast<std::size_t>(r)].members) {
-      for (const Read& read : reads_[at(id)]) {
+    for (const ValueId id : plan_.regions[r].members) {
+      for (const Read& read : reads_[id]) {
         const int from = plan_.region(read.value);
         if (from > r)
           in_.fail(region.first,
@@ -215,7 +206,7 @@ class PlanReader {
   const LabelledGraph& from_;
   const Graph& graph_;
   FusionPlan plan_;
-  std::vector<std::vector<Read>> reads_;
+  NodeReads reads_;
   bool in_output_ = false;  // whether the current member of an attention is of an output
 };
 

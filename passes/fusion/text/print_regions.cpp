@@ -78,7 +78,7 @@ class RegionsPrinter {
       text += " dims " + list(dims.dims);
       if (dims.space != dims.dims) text += " of " + list(dims.space);
     }
-    const ValueId base = plan_.placement[static_cast<std::size_t>(id.index)].base;
+    const ValueId base = plan_.placement[id].base;
     if (base != through_aliases(graph_, id)) text += fmt::format(" in %{}", base.index);
     return text;
   }

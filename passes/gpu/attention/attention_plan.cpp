@@ -46,11 +46,11 @@ std::vector<int> needed_of_each_row(const AttentionProgram& attention, OutputPro
   std::vector<int> found;
   std::vector<bool> seen(attention.program.code.size(), false);
   const std::function<void(int)> look = [&](int i) {
-    if (seen[static_cast<std::size_t>(i)]) return;
-    seen[static_cast<std::size_t>(i)] = true;
+    if (seen[i]) return;
+    seen[i] = true;
     const ElementwiseInstruction& instruction = attention.program[i];
     const bool divides = instruction.kind == Kind::scalar && instruction.op == ScalarOp::div;
-    const std::uint64_t depends = attention.program.depends[static_cast<std::size_t>(i)];
+    const std::uint64_t depends = attention.program.depends[i];
     const bool of_row = (depends & attention.columns()) == 0 && (depends >> attention.parts.row_dim & 1) != 0;
     if (instruction.kind == Kind::reduce || (divides && of_row)) return found.push_back(i);
     for (const int arg : attention.program[i].args) look(arg);
@@ -153,7 +153,7 @@ std::vector<KernelContext::Built> lower_attention(const GpuContext& context, con
   }
   std::map<std::uint64_t, std::vector<ElementwiseStore>> sums;  // by kept dims
   for (const ElementwiseStore& sum : plan.outer_reductions)
-    sums[plan.attention.program.depends[static_cast<std::size_t>(sum.value)]].push_back(sum);
+    sums[plan.attention.program.depends[sum.value]].push_back(sum);
   for (const auto& [kept, of_one_kind] : sums) {
     built.push_back(lower_attention_outer_reductions(plan, of_one_kind));
     if (warpgroups) note("it sums over outer dims, tile by tile");

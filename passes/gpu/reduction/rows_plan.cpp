@@ -69,16 +69,16 @@ std::vector<RowsPlan::Step> RowsPlan::separate_steps() const {
   std::vector<Step> separate;
   const int count = static_cast<int>(loops.loops().size());
   for (int l = 0; l < count; ++l)
-    if (works(loops.loops()[static_cast<std::size_t>(l)])) separate.push_back({l, l + 1, false});
+    if (works(loops.loops()[l])) separate.push_back({l, l + 1, false});
   if (has_singles()) separate.push_back({count, count, true});
   return separate;
 }
 
 ElementwiseProgram RowsPlan::part(const Step& step) const {
   std::vector<bool> needed(program.code.size(), false);
-  const auto need = [&](int i) { needed[static_cast<std::size_t>(i)] = true; };
+  const auto need = [&](int i) { needed[i] = true; };
   for (int l = step.first; l < step.last; ++l) {
-    const RowLoop& loop = loops.loops()[static_cast<std::size_t>(l)];
+    const RowLoop& loop = loops.loops()[l];
     for (const int i : loop.reductions) need(i);
     for (const ElementwiseStore* store : loop.stores) need(store->value);
     for (const auto& [value, spill] : loop.spilled) need(value);
@@ -91,8 +91,8 @@ ElementwiseProgram RowsPlan::part(const Step& step) const {
     for (const ElementwiseStore& store : part.stores)
       if (!loops.varies(store)) need(store.value);
   for (int i = program.size() - 1; i >= 0; --i) {
-    if (!needed[static_cast<std::size_t>(i)]) {
-      part.code[static_cast<std::size_t>(i)] = {.kind = Kind::constant, .dtype = program[i].dtype};
+    if (!needed[i]) {
+      part.code[i] = {.kind = Kind::constant, .dtype = program[i].dtype};
     } else if (program[i].kind != Kind::reduce || loops.level(i) > step.first) {
       for (const int arg : program[i].args) need(arg);
     }
@@ -101,7 +101,7 @@ ElementwiseProgram RowsPlan::part(const Step& step) const {
 }
 
 std::vector<int> RowsPlan::combined(const ElementwiseProgram& part, int loop) const {
-  std::vector<int> reductions = loops.loops()[static_cast<std::size_t>(loop)].reductions;
+  std::vector<int> reductions = loops.loops()[loop].reductions;
   std::erase_if(reductions, [&](int i) { return part[i].kind != Kind::reduce; });
   return reductions;
 }

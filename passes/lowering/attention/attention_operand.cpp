@@ -15,7 +15,7 @@ bool contiguous_along(const ElementwiseProgram& program, const std::vector<int>&
   for (auto d = dims.rbegin(); d != dims.rend(); ++d) {
     if (program.domain[*d].is(1)) continue;
     return std::all_of(program.code.begin(), program.code.end(), [&](const ElementwiseInstruction& i) {
-      return i.kind != Kind::load || i.form.coefficients[static_cast<std::size_t>(*d)].is(1);
+      return i.kind != Kind::load || i.form.coefficients[*d].is(1);
     });
   }
   return true;

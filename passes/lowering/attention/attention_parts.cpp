@@ -66,7 +66,7 @@ class AttentionPartsFinder {
                              ? dims[out]
                              : AttentionOperand::depth_dim - static_cast<int>(contracted.find(c)));
       }
-      AttentionOperand found = operand(node.operands[static_cast<std::size_t>(k)], mapped);
+      AttentionOperand found = operand(node.operands[k], mapped);
       score.depth = found.size;
       (found.by_column ? score.columns : score.rows) = std::move(found);
     }
@@ -109,11 +109,11 @@ class AttentionPartsFinder {
     const int position = output.over_rows ? parts_.columns_dim : parts_.row_dim;
     for (const int d : output.over_rows ? parts_.result_dims : parts_.outer)
       for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
-        const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
+        const auto at = domain_dim.find(roles.out[i]);
         if (at != domain_dim.end() && at->second == d) output.outer_dims.push_back(i);
       }
     for (int i = 0; i < static_cast<int>(roles.out.size()); ++i) {
-      const auto at = domain_dim.find(roles.out[static_cast<std::size_t>(i)]);
+      const auto at = domain_dim.find(roles.out[i]);
       if (at == domain_dim.end())
         output.depth_dims.push_back(i);
       else if (at->second == position)

@@ -49,7 +49,7 @@ void vary_what_columns_keep(ElementwiseProgram& program, int columns_dim) {
   for (ElementwiseStore& store : program.stores) {
     const auto value = static_cast<std::size_t>(store.value);
     if ((program.depends[value] & columns) != 0) continue;
-    if (store.form.coefficients[static_cast<std::size_t>(columns_dim)].is(0)) continue;
+    if (store.form.coefficients[columns_dim].is(0)) continue;
     const std::uint64_t depends = program.depends[value] | columns;
     store.value = program.size();
     program.code.push_back({.kind = ElementwiseInstruction::Kind::scalar,

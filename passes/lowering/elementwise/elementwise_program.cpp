@@ -54,7 +54,7 @@ class Writer {
     int value = 0;
     if (node.op->as<Contraction>()) {
       value = code_.emit({.kind = Kind::accumulator, .dtype = node.type.dtype, .stream = products_++, .node = id});
-      code_.program().depends[static_cast<std::size_t>(value)] = all_dims();
+      code_.program().depends[value] = all_dims();
     } else if (const auto* reduce = node.op->as<Reduce>()) {
       const int operand = read(node.operands[0], spread(plan_.space_dims(id)));
       const bool column = kind_ == RegionKind::attention
@@ -66,7 +66,7 @@ class Writer {
                           .op = reduce->combine,
                           .args = {operand},
                           .node = id});
-      code_.program().depends[static_cast<std::size_t>(value)] &= kept_dims(plan_.member_dims(id));
+      code_.program().depends[value] &= kept_dims(plan_.member_dims(id));
     } else {
       value = node.op == &ops::contiguous
                   ? read(node.operands[0], spread(plan_.member_dims(id)))
@@ -75,7 +75,7 @@ class Writer {
     members_[id] = value;
     if (plan_.is_stored(id)) {
       const AffineIndex index = spread(plan_.member_dims(id));
-      const Dim& offset = plan_.placement[static_cast<std::size_t>(id.index)].offset;
+      const Dim& offset = plan_.placement[id].offset;
       code_.program().stores.push_back({value, id, linear_form(index, node.type.strides, offset, rank_)});
     }
   }
@@ -133,7 +133,7 @@ class Writer {
   std::optional<int> look_up(Reading& reading) {
     while (true) {
       const Node& node = graph_[reading.id];
-      const Placement& placement = plan_.placement[static_cast<std::size_t>(reading.id.index)];
+      const Placement& placement = plan_.placement[reading.id];
       const Node& base = graph_[placement.base];
       const bool inlined = plan_.is_inlined(placement.base);
       if (inlined && is_flat_iota(base)) return position(placement, node.type, reading.index);
@@ -255,7 +255,7 @@ class Writer {
   int iota(ValueId id, const AffineIndex& index) {
     const Node& node = graph_[id];
     const int dim = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
-    const AffineIndex one = {index[static_cast<std::size_t>(dim)]};
+    const AffineIndex one = {index[dim]};
     const int value =
         code_.emit({.kind = Kind::index, .dtype = i64, .form = linear_form(one, {Dim(1)}, Dim(0), rank_)});
     return node.type.dtype == i64 ? value : code_.scalar(ScalarOp::cast, node.type.dtype, {value}, id);
@@ -269,7 +269,7 @@ class Writer {
   /// Emits a draw. Its number is computed with these strides unless the op has an operand for it.
   int random(const Computing& element, const std::vector<Dim>& strides) {
     const Node& node = graph_[element.id];
-    const Placement& state = plan_.placement[static_cast<std::size_t>(node.operands[0].index)];
+    const Placement& state = plan_.placement[node.operands[0]];
     const Dim stride = graph_[node.operands[0]].type.strides[0];
     const auto word = [&](const Dim& offset) {
       Linear form = linear_form({}, {}, offset, rank_);
@@ -304,7 +304,7 @@ class Writer {
     rest.insert(rest.end(), index.begin() + static_cast<std::ptrdiff_t>(dim + index_rank), index.end());
     const int row = code_.scalar(ScalarOp::cast, i64, element.operands, element.id);
     if (is_index_check(graph_, node)) return index_check(type.shape[0], row, node.type.dtype, element.predicate);
-    const Placement& placement = plan_.placement[static_cast<std::size_t>(table.index)];
+    const Placement& placement = plan_.placement[table];
     std::vector<int> args = {row};
     if (element.predicate != no_predicate) args.push_back(element.predicate);
     return code_.emit({.kind = Kind::gather,
@@ -333,7 +333,7 @@ class Writer {
                          .args = predicate == no_predicate ? std::vector<int>{} : std::vector{predicate}});
     };
     const TensorType& updates = graph_[node.operands[1]].type;
-    const Placement& placement = plan_.placement[static_cast<std::size_t>(node.operands[1].index)];
+    const Placement& placement = plan_.placement[node.operands[1]];
     return code_.emit({.kind = Kind::row_sum,
                        .dtype = node.type.dtype,
                        .form = linear_form(rest, updates.strides, placement.offset, rank_),

@@ -55,7 +55,7 @@ struct ElementwiseProgram {
   std::vector<std::uint64_t> depends;
   std::map<ir::ValueId, int> members;  ///< by node of the region: the instruction that computes it
 
-  const ElementwiseInstruction& operator[](int id) const { return code[static_cast<std::size_t>(id)]; }
+  const ElementwiseInstruction& operator[](int id) const { return code[id]; }
   int size() const { return static_cast<int>(code.size()); }
   /// Approximate number of scalar operations per point, for choosing chunk sizes. Calls of the C library, such as f64
   /// functions, cost as much as hundreds of vectorized operations.

@@ -32,7 +32,7 @@ CacheAppendOperands::CacheAppendOperands(const LoweringContext& context, ir::Val
       count(context.graph[node.operands[2]].type.shape[dim].unnamed()) {}
 
 bool CacheAppendOperands::copies() const {
-  const Placement& old = lowering.plan.placement[node.operands[0].index];
+  const Placement& old = lowering.plan.placement[node.operands[0]];
   return lowering.buffer_of(old.base) != lowering.buffer_of(id);
 }
 

@@ -57,7 +57,7 @@ class KeyWriter {
 
   void collect(ValueId id) {
     nodes_.push_back(id);
-    nodes_.push_back(context_.plan.placement[static_cast<std::size_t>(id.index)].base);
+    nodes_.push_back(context_.plan.placement[id].base);
   }
 
   /// Adds a value that is read, and recursively the operands of values without memory of their own.
@@ -92,13 +92,12 @@ class KeyWriter {
 
   void write(ValueId at) {
     const Node& node = context_.graph[at];
-    const auto index = static_cast<std::size_t>(at.index);
     const bool member = is_member(at), splat = is_splat(node);
     pointer(node.op);
     number(static_cast<std::int64_t>(node.type.dtype));
     shape(node.type.shape);
     for (const Dim& stride : node.type.strides) dim(stride);
-    const Placement& placement = context_.plan.placement[index];
+    const Placement& placement = context_.plan.placement[at];
     id(placement.base);
     dim(placement.offset);
     number((member ? 1 : 0) + (context_.plan.is_stored(at) ? 2 : 0) + (context_.plan.is_inlined(at) ? 4 : 0));

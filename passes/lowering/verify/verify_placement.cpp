@@ -43,7 +43,7 @@ class Account {
   }
 
  private:
-  ValueId base(ValueId id) const { return plan_.placement[id.index].base; }
+  ValueId base(ValueId id) const { return plan_.placement[id].base; }
 
   void require(ValueId value, ValueId reader) const {
     const auto held = holds_.find(buffer_of_(value));

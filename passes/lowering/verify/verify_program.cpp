@@ -52,12 +52,12 @@ class Verifier {
   static int count(const std::vector<T>& all) {
     return static_cast<int>(all.size());
   }
-  const ProgramBuffer& buffer(int b) const { return program_.buffers[static_cast<std::size_t>(b)]; }
-  const Launch& launch() const { return fold_ ? *fold_ : program_.launches[static_cast<std::size_t>(launch_)]; }
-  const kernel::Kernel& kernel() const { return program_.kernels[static_cast<std::size_t>(launch().kernel)]; }
+  const ProgramBuffer& buffer(int b) const { return program_.buffers[b]; }
+  const Launch& launch() const { return fold_ ? *fold_ : program_.launches[launch_]; }
+  const kernel::Kernel& kernel() const { return program_.kernels[launch().kernel]; }
   static bool is_empty(const ProgramBuffer& buffer) { return buffer.elements == Dim(0); }
-  bool is_stored(int b) const { return stored_[static_cast<std::size_t>(b)]; }
-  const kernel::ParameterUse& use() const { return uses_[static_cast<std::size_t>(launch().kernel)]; }
+  bool is_stored(int b) const { return stored_[b]; }
+  const kernel::ParameterUse& use() const { return uses_[launch().kernel]; }
 
   [[noreturn]] void fail(std::string_view label, std::string_view what) const {
     std::string text = fmt::format("program @{}: {}", program_.name, what);
@@ -176,14 +176,14 @@ class Verifier {
         const bool given = kind == BufferKind::input || kind == BufferKind::state || kind == BufferKind::constant;
         if (collective.start == l && !given && !is_stored(part.from))
           fail(part, part.from, "nothing wrote it before");
-        if (collective.done == l) stored_[static_cast<std::size_t>(part.to)] = true;
+        if (collective.done == l) stored_[part.to] = true;
       }
   }
 
   /// Returns the last launch of the region that starts at launch `first`.
   int end_of_region(int first) const {
     int last = first;
-    const auto region = [&](int l) { return program_.launches[static_cast<std::size_t>(l)].info.region; };
+    const auto region = [&](int l) { return program_.launches[l].info.region; };
     while (last + 1 < count(program_.launches) && region(last + 1) == region(first)) ++last;
     return last;
   }
@@ -191,7 +191,7 @@ class Verifier {
   void check_accesses() {
     for (std::size_t p = 0; p < launch().buffers.size(); ++p) check_access(p);
     for (std::size_t p = 0; p < launch().buffers.size(); ++p)
-      if (use().stored[p]) stored_[static_cast<std::size_t>(launch().buffers[p])] = true;
+      if (use().stored[p]) stored_[launch().buffers[p]] = true;
   }
 
   /// Checks that each buffer that the region's launches declare as fully written is written by one of them.
@@ -216,7 +216,7 @@ class Verifier {
     const BufferKind kind = buffer(b).kind;
     const bool loads = use().loaded[p], stores = use().stored[p];
     if (kind == BufferKind::scratch) {
-      int& owner = owner_[static_cast<std::size_t>(b)];
+      int& owner = owner_[b];
       if (loads && !stores) fail("program_scratch", b, "it is read and not written");
       if (owner >= 0 && owner != launch_) fail("program_scratch", b, fmt::format("launch {} has it too", owner));
       owner = launch_;

@@ -66,7 +66,7 @@ class ProgramPrinter {
   }
 
  private:
-  std::string label(int buffer) const { return name_or_quoted(labels_[static_cast<std::size_t>(buffer)]); }
+  std::string label(int buffer) const { return name_or_quoted(labels_[buffer]); }
 
   static std::string op(const LaunchOp& op) {
     return fmt::format("{} {}{}", op.value.valid() ? fmt::format("%{}", op.value.index) : "-", op.op_name(),
@@ -90,8 +90,8 @@ class ProgramPrinter {
     for (const int buffer : launch.buffers) buffers.push_back(label(buffer));
     for (const Dim& dim : launch.dims) dims.push_back(dim.to_string());
     text_ += fmt::format("kernel {} {}({}){}{}\n{}", launch.kernel,
-                         syntax::sigiled('@', program_.kernels[static_cast<std::size_t>(launch.kernel)].name),
-                         fmt::join(buffers, ", "), dims.empty() ? "" : " for ", fmt::join(dims, ", "), indent);
+                         syntax::sigiled('@', program_.kernels[launch.kernel].name), fmt::join(buffers, ", "),
+                         dims.empty() ? "" : " for ", fmt::join(dims, ", "), indent);
     text_ += fmt::format("as {}", quoted(words(launch.info.role)));
     if (launch.info.multiplier != Multiplier::none) text_ += " by " + quoted(words(launch.info.multiplier));
     text_ += ", work " + launch.work.to_string();
@@ -126,7 +126,7 @@ class ProgramPrinter {
   }
 
   void part(const Collective::Part& part) {
-    const ProgramBuffer& from = program_.buffers[static_cast<std::size_t>(part.from)];
+    const ProgramBuffer& from = program_.buffers[part.from];
     text_ += fmt::format("  {} : {}[{}] from {} to {}", op(part.op), name(from.dtype), part.elements.to_string(),
                          label(part.from), label(part.to));
     if (part.received >= 0) text_ += ", received " + label(part.received);

@@ -139,7 +139,7 @@ class MpiCommunicator final : public Communicator {
     for (int r = 0; r < size(); ++r) {
       if (r == rank_) continue;
       sends.push_back({r, reinterpret_cast<std::byte*>(&own), sizeof own});
-      receives.push_back({r, reinterpret_cast<std::byte*>(&all[static_cast<std::size_t>(r)]), sizeof own});
+      receives.push_back({r, reinterpret_cast<std::byte*>(&all[r]), sizeof own});
     }
     exchange(sends, std::move(receives), timeout);
     std::vector<int> members;
@@ -175,7 +175,7 @@ class MpiCommunicator final : public Communicator {
     for (const Message& message : messages) {
       const auto bytes = static_cast<std::int64_t>(message.bytes);
       const std::int64_t most = std::min(session_->most_bytes, std::max(bytes / most_pieces, least_piece));
-      const int peer = members_[static_cast<std::size_t>(message.peer)];
+      const int peer = members_[message.peer];
       std::int64_t begin = 0;
       do {
         const std::int64_t size = std::min(bytes - begin, most);
@@ -211,7 +211,7 @@ MakeCommunicator mpi_processes(const MpiOptions& options) {
   return [options]() -> std::unique_ptr<Communicator> {
     auto session = std::make_shared<Session>(options);
     std::vector<int> all(static_cast<std::size_t>(session->size));
-    for (int r = 0; r < session->size; ++r) all[static_cast<std::size_t>(r)] = r;
+    for (int r = 0; r < session->size; ++r) all[r] = r;
     return std::make_unique<MpiCommunicator>(std::move(session), std::move(all), 0);
   };
 }

@@ -162,7 +162,7 @@ TEST_CASE("fusion: updates of a table that is read twice are added in place to t
   output "y" %7
 })"),
                   in_place);
-  const auto base = [&](std::size_t id) { return plan.placement[id].base.index; };
+  const auto base = [&](std::int32_t id) { return plan.placement[{id}].base.index; };
   CHECK(base(4) == 9);
   CHECK(base(6) == 9);
   CHECK(base(9) == 9);

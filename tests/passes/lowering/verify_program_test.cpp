@@ -359,7 +359,7 @@ TEST_CASE("verify placement: rejects reads of memory that another value overwrot
   const FusionPlan plan = plan_fusion(graph);
   std::vector<std::pair<ir::ValueId, ir::ValueId>> copies;
   for (const ir::Update& update : graph.updates) copies.emplace_back(update.state, update.value);
-  const auto base = [&](ir::ValueId id) { return plan.placement[static_cast<std::size_t>(id.index)].base.index; };
+  const auto base = [&](ir::ValueId id) { return plan.placement[id].base.index; };
   const auto verify = [&](const std::function<int(ir::ValueId)>& buffer_of) {
     verify_placement(graph, plan, buffer_of, copies);
   };

@@ -57,8 +57,7 @@ void AsyncCopy::interpret(const IntrinsicRun& run, ValueId, Thread& t) const {
   target.check_alignment(async_copy_bytes, at);
   if (given > 0) source.check_alignment(async_copy_bytes, from_at);
   const Actor actor = run.actor(t);
-  t.copies.start(t.scratch[static_cast<std::size_t>(to)], target, at,
-                 source.load_chunk(from_at, elements, given, actor), actor);
+  t.copies.start(t.scratch[to], target, at, source.load_chunk(from_at, elements, given, actor), actor);
 }
 
 void async_copy(Builder& builder, Buffer to, Builder::Bound to_index, Buffer from, Builder::Bound from_index,

@@ -27,7 +27,7 @@ Instruction CopyBox::instruction() const {
 }
 
 void CopyBox::verify(const IntrinsicRules& rules) const {
-  const TensorMap& boxes = rules.kernel.maps[static_cast<std::size_t>(map)];
+  const TensorMap& boxes = rules.kernel.maps[map];
   const BufferInfo& target = rules.buffer(to);
   rules.require(target.space == Space::shared && target.dtype == rules.buffer(boxes.from).dtype, "copy_buffers",
                 "a copy_box to {}, which is not shared or of another type", target.name);
@@ -91,7 +91,7 @@ std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>&
     }
     for (int e = 0; inside && e < swizzle_side; ++e)
       if (const std::int64_t index = at[0] + e; index >= 0 && index < tensor.sizes[0])
-        values[static_cast<std::size_t>(swizzled_offset(row, e))] = tensor.from.load(first + index, actor);
+        values[swizzled_offset(row, e)] = tensor.from.load(first + index, actor);
   }
   return values;
 }
@@ -100,13 +100,13 @@ std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>&
 
 void CopyBox::interpret(const IntrinsicRun& run, ValueId, Thread& t) const {
   if (t.position[0] != consumers_of(run)) return;
-  const TensorMap& boxes = run.kernel().maps[static_cast<std::size_t>(map)];
+  const TensorMap& boxes = run.kernel().maps[map];
   const Target target = run.target(to, t);
   const MappedTensor from{run.target(boxes.from, t), run.integer(boxes.offset, t), run.integers(boxes.sizes, t),
                           run.integers(boxes.strides, t)};
   target.check_alignment(swizzle_alignment, run.integer(to_index, t));
   const Actor actor = run.actor(t);
-  t.copies.start(t.scratch[static_cast<std::size_t>(to)], target, run.integer(to_index, t),
+  t.copies.start(t.scratch[to], target, run.integer(to_index, t),
                  read_box(from, boxes.box, run.integers(at, t), actor), actor);
 }
 

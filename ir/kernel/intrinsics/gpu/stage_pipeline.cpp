@@ -94,11 +94,11 @@ class Wants {
     for (std::size_t before = 0; before != found_;) {  // the values of these variables may need further variables
       before = found_;
       for (const SetVar* s : sets_)
-        if (vars_[static_cast<std::size_t>(s->var)]) want({s->value});
+        if (vars_[s->var]) want({s->value});
     }
     for_each_statement(pipeline.body, [&](const Statement& s) {
       const auto* set = std::get_if<SetVar>(&s.node);
-      if (set && vars_[static_cast<std::size_t>(set->var)] && !own_.contains(set->var) &&
+      if (set && vars_[set->var] && !own_.contains(set->var) &&
           std::find(sets_.begin(), sets_.end(), set) == sets_.end())
         set_elsewhere_ = true;
     });
@@ -107,8 +107,7 @@ class Wants {
   ProducerNeeds take() {
     ProducerNeeds needs{std::vector<bool>(wanted_.size()), std::move(vars_), set_elsewhere_};
     for (const ValueId id : in_pipeline_)
-      if (wanted_[static_cast<std::size_t>(id)] && !in_producer_[static_cast<std::size_t>(id)])
-        needs.values[static_cast<std::size_t>(id)] = true;
+      if (wanted_[id] && !in_producer_[id]) needs.values[id] = true;
     return needs;
   }
 
@@ -117,11 +116,11 @@ class Wants {
     while (!work.empty()) {
       const ValueId id = work.back();
       work.pop_back();
-      if (id == none || wanted_[static_cast<std::size_t>(id)]) continue;
-      wanted_[static_cast<std::size_t>(id)] = true;
+      if (id == none || wanted_[id]) continue;
+      wanted_[id] = true;
       ++found_;
       const Instruction& in = value(kernel_, id);
-      if (in.op == Opcode::get) vars_[static_cast<std::size_t>(in.integer)] = true;
+      if (in.op == Opcode::get) vars_[in.integer] = true;
       if (is_broadcast_to_producers(in)) continue;  // only the consumers compute its operand
       work.insert(work.end(), in.args.begin(), in.args.end());
       work.push_back(in.mask);
@@ -146,7 +145,7 @@ class Wants {
     for_each_statement(statements, [&](const Statement& s) {
       std::visit(Overloaded{[&](const Compute& c) {
                               want({c.value});
-                              in_producer_[static_cast<std::size_t>(c.value)] = true;
+                              in_producer_[c.value] = true;
                             },
                             [&](const SetVar& v) {
                               want({v.value});
@@ -242,15 +241,15 @@ void Stage::verify_bodies(const IntrinsicRegionRules& rules) const {
     const bool fits = std::visit(Overloaded{[&](const Compute&) { return fits_producer(*in); },
                                             [](const Loop&) { return true; }, [](const Branch&) { return true; },
                                             [&](const SetVar& set) {
-                                              if (set.declares) own[static_cast<std::size_t>(set.var)] = true;
-                                              return bool(own[static_cast<std::size_t>(set.var)]);
+                                              if (set.declares) own[set.var] = true;
+                                              return bool(own[set.var]);
                                             },
                                             [](const auto&) { return false; }},
                                  s.node);
     rules.require(fits, "pipeline_producer", "a producer that does more than copy");
     if (!in) return;
-    rules.require(!is_collective(*in) && (in->op != Opcode::get || own[static_cast<std::size_t>(in->integer)]),
-                  "pipeline_producer", "a {} of a producer, which other threads take part in", name_of(*in));
+    rules.require(!is_collective(*in) && (in->op != Opcode::get || own[in->integer]), "pipeline_producer",
+                  "a {} of a producer, which other threads take part in", name_of(*in));
   });
 }
 
@@ -274,7 +273,7 @@ class RunningPipeline : public RunningRegion {
   /// consumers run the rest.
   std::span<Thread* const> runners(const Statement& s, std::span<Thread* const> threads) const override {
     const auto* set = std::get_if<SetVar>(&s.node);
-    if (leads_to_stage(s) || (set && needs_.vars[static_cast<std::size_t>(set->var)])) return threads;
+    if (leads_to_stage(s) || (set && needs_.vars[set->var])) return threads;
     const auto* compute = std::get_if<Compute>(&s.node);
     const Instruction* in = compute ? &value(kernel_, compute->value) : nullptr;
     const bool by_all = in && (computes_alone(*in) || is_broadcast_to_producers(*in));
@@ -342,7 +341,7 @@ class RunningPipeline : public RunningRegion {
       latest_ = &elements_[latest_scratch_ = target.scratch];
       latest_->resize(static_cast<std::size_t>(target.count));
     }
-    return (*latest_)[static_cast<std::size_t>(index)];
+    return (*latest_)[index];
   }
 
   const Kernel& kernel_;

@@ -63,7 +63,7 @@ void Wgmma::verify(const IntrinsicRules& rules) const {
     rules.require(at.op != Opcode::constant || at.integer % (swizzle_alignment / 2) == 0, "alignment",
                   "a wgmma of {}[{}], which is no multiple of {} bytes", buffer.name, at.integer, swizzle_alignment);
   }
-  const Type type = rules.kernel.vars[static_cast<std::size_t>(sums)].type;
+  const Type type = rules.kernel.vars[sums].type;
   const int columns = right.rows;
   rules.require(columns >= 16 && columns <= wgmma_columns && std::has_single_bit(static_cast<unsigned>(columns)) &&
                     type == Type{f32, wgmma_rows * columns / warpgroup_threads},
@@ -140,7 +140,7 @@ std::vector<Scalar> rows_of_threads(const std::vector<int>& rows, std::size_t de
       const auto row = std::find(rows.begin(), rows.end(), at.row);
       if (row == rows.end()) break;  // the first two offsets cover the thread's two rows
       elements[static_cast<std::size_t>(row - rows.begin()) * depth + static_cast<std::size_t>(at.column)] =
-          run.lanes(value, *group[static_cast<std::size_t>(t)])[i];
+          run.lanes(value, *group[t])[i];
     }
   return elements;
 }

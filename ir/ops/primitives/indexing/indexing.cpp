@@ -62,7 +62,7 @@ void gather_gradient(const GradientContext& g) {
 std::vector<Sample> gather_samples() {
   const auto sample = [](Sizes table, Sizes indices, std::int64_t dim, DType dtype = f64, DType index = i64) {
     const auto rank = static_cast<std::int64_t>(table.size());
-    const double last = static_cast<double>(table[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] - 1);
+    const double last = static_cast<double>(table[dim < 0 ? dim + rank : dim] - 1);
     return Sample{.operands = {{std::move(table), dtype}, {std::move(indices), index, 0, last}},
                   .attrs = {{"dim", dim}}};
   };

@@ -32,7 +32,7 @@ Bound::Bound(std::string_view function, const Arguments& given, std::initializer
                                         [&](std::string_view parameter) { return plain(parameter) == name; });
     if (at == parameters.end())
       fail_operation(fmt::format("{}() got an unexpected keyword argument '{}'", function, name));
-    Value& slot = values_[static_cast<std::size_t>(at - parameters.begin())];
+    Value& slot = values_[at - parameters.begin()];
     if (!slot.is_missing()) fail_operation(fmt::format("{}() got multiple values for argument '{}'", function, name));
     slot = value;
   }
@@ -68,7 +68,7 @@ constexpr std::array months{"January", "February", "March",     "April",   "May"
 
 template <std::size_t size>
 std::string name_of(const std::array<const char*, size>& names, int index) {
-  return index >= 0 && static_cast<std::size_t>(index) < size ? names[static_cast<std::size_t>(index)] : "?";
+  return index >= 0 && static_cast<std::size_t>(index) < size ? names[index] : "?";
 }
 
 std::string padded(int number, int width, bool plain, char fill = '0') {

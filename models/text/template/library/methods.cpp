@@ -138,7 +138,7 @@ Value index(Runtime& runtime, const Value& self, const Arguments& given) {
   const auto& items = self.items();
   const SliceSteps steps = slice_steps(bound[1], bound[2], Value(), static_cast<std::int64_t>(items.size()));
   for (std::int64_t i = steps.start; i < steps.start + steps.count; ++i) {
-    const Value& item = items[static_cast<std::size_t>(i)];
+    const Value& item = items[i];
     if (item.same_as(bound[0]) || equal(item, bound[0], runtime.budget())) return i;
   }
   if (self.is(Kind::tuple)) fail_operation("tuple.index(x): x not in tuple");

@@ -33,7 +33,7 @@ Variables read_variables(const Interpreter& interpreter) {
   Variables all;
   std::set<const Namespace*> spaces;
   for (const Load& load : interpreter.program().main.scope) {
-    const Value& value = interpreter.frame()->slots[static_cast<std::size_t>(load.index)];
+    const Value& value = interpreter.frame()->slots[load.index];
     const auto [at, added] = all.named.emplace(load.name, read_variable(interpreter, load.name, value));
     const Namespace* space = at->second.space;
     if (!added || (space && !spaces.insert(space).second)) all.shares_namespace = true;

@@ -133,7 +133,7 @@ std::optional<IdleLoop> IdleLoop::find(const For& loop) {
 bool IdleLoop::idles(const Interpreter& interpreter) const {
   return std::all_of(guards_.begin(), guards_.end(), [&](const Attribute* guard) {
     const Slot slot = std::get<Name>(guard->object->node).slot;
-    const Value& owner = interpreter.frame()->slots[static_cast<std::size_t>(slot.index)];
+    const Value& owner = interpreter.frame()->slots[slot.index];
     const auto* space =
         slot.hops == 0 && owner.is(Kind::object) ? dynamic_cast<const Namespace*>(owner.object()) : nullptr;
     const Value* value = space ? space->find(guard->name) : nullptr;

@@ -44,7 +44,7 @@ Value slice_text(Runtime& runtime, const Text& text, const SliceSteps& steps) {
   std::vector<std::size_t> starts;
   for (std::size_t at = 0; at < text.bytes.size(); at += code_point_size(text.bytes, at)) starts.push_back(at);
   for (std::int64_t i = 0; i < steps.count; ++i) {
-    const std::size_t at = starts[static_cast<std::size_t>(steps.start + i * steps.step)];
+    const std::size_t at = starts[steps.start + i * steps.step];
     part += text.bytes.substr(at, code_point_size(text.bytes, at));
   }
   return {std::move(part), text.safe};
@@ -120,8 +120,7 @@ Value slice_of(Runtime& runtime, const Value& value, const Value& start, const V
     const auto& items = value.items();
     runtime.spend(work);
     std::vector<Value> part;
-    for (std::int64_t i = 0; i < steps.count; ++i)
-      part.push_back(items[static_cast<std::size_t>(steps.start + i * steps.step)]);
+    for (std::int64_t i = 0; i < steps.count; ++i) part.push_back(items[steps.start + i * steps.step]);
     return value.is(Kind::list) ? Value::list(std::move(part)) : Value::tuple(std::move(part));
   }
   if (value.is(Kind::object))

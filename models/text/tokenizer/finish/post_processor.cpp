@@ -128,7 +128,7 @@ class Template : public PostProcessor {
       if (piece.text < 0) {
         if (adds_special) all.push_back(special(piece.special, piece.type));
       } else {
-        all.push_back(drafts[static_cast<std::size_t>(piece.text)]);
+        all.push_back(drafts[piece.text]);
         set_type(all.back(), piece.type);
       }
     }

@@ -87,7 +87,7 @@ class Learner {
     for (const auto& [character, byte] : order) {
       std::string token;
       text::append_character(token, character);
-      bytes_[static_cast<std::size_t>(byte)] = add_token(token);
+      bytes_[byte] = add_token(token);
     }
   }
 

@@ -88,9 +88,7 @@ void Bpe::find_joints() {
   if (!cuts_words()) return;
   using Ids = std::vector<TokenId>;
   std::vector<Ids> firsts(static_cast<std::size_t>(tokens().end())), lasts(firsts.size());
-  const auto start = [&](TokenId id) {
-    firsts[static_cast<std::size_t>(id)] = lasts[static_cast<std::size_t>(id)] = {id};
-  };
+  const auto start = [&](TokenId id) { firsts[id] = lasts[id] = {id}; };
   for (TokenId id = 0; id < tokens().end(); ++id) {
     const std::string_view text = tokens().has(id) ? tokens().text(id) : "";
     if (!text.empty() && character_size(text[0]) == text.size()) start(id);
@@ -117,13 +115,13 @@ void Bpe::find_joints() {
       });
     for (const auto& [left, right, result] : merged_) {
       const auto at = static_cast<std::size_t>(result);
-      grows |= include(firsts[at], firsts[static_cast<std::size_t>(left)]);
-      grows |= include(lasts[at], lasts[static_cast<std::size_t>(right)]);
+      grows |= include(firsts[at], firsts[left]);
+      grows |= include(lasts[at], lasts[right]);
     }
   }
   for (const auto& [left, right, result] : merged_)
-    for (const TokenId last : lasts[static_cast<std::size_t>(left)])
-      for (const TokenId first : firsts[static_cast<std::size_t>(right)])
+    for (const TokenId last : lasts[left])
+      for (const TokenId first : firsts[right])
         joints_[PairMap<char>::key(static_cast<std::uint32_t>(last), static_cast<std::uint32_t>(first))] = 1;
   merged_ = {};
 }

@@ -39,6 +39,6 @@ void TokenTable::push(std::string_view text) {
   ++size_;
 }
 
-std::string_view TokenTable::text(TokenId id) const { return texts_[static_cast<std::size_t>(id)].text; }
+std::string_view TokenTable::text(TokenId id) const { return texts_[id].text; }
 
 }  // namespace lathe::text

@@ -21,7 +21,7 @@ class TokenTable {
   void push(std::string_view text);
 
   std::optional<TokenId> find(std::string_view text) const { return by_text_.find(text); }
-  bool has(TokenId id) const { return id >= 0 && id < end() && texts_[static_cast<std::size_t>(id)].is_known; }
+  bool has(TokenId id) const { return id >= 0 && id < end() && texts_[id].is_known; }
   std::string_view text(TokenId id) const;
   /// Return the number of tokens, and one more than the highest id.
   std::size_t size() const { return size_; }

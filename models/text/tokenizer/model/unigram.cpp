@@ -91,7 +91,7 @@ class Unigram : public Model {
       };
       bool has_character = false;
       steps += trie_.for_each_prefix(word, at, [&](std::size_t end, TokenId id) {
-        reach(end, id, scores_[static_cast<std::size_t>(id)]);
+        reach(end, id, scores_[id]);
         has_character = has_character || end == next;
       });
       check_steps(steps, word);

@@ -203,7 +203,7 @@ Draft Pipeline::draft(std::string_view text, std::int32_t type, bool has_offsets
       if (!has_edges) continue;
       out.put_edges(token.id == model_->transparent_token()
                         ? edges_of(words.text_of(word).substr(token.begin, token.end - token.begin))
-                        : edges_[static_cast<std::size_t>(token.id)]);
+                        : edges_[token.id]);
     }
   }
   return out.finish();
