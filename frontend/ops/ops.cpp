@@ -37,6 +37,16 @@ Tensor stack_of(std::span<const Tensor> parts, DimIndex dim, const Where& at) {
   return built_of_all("stack", at, [&](const Values& all) { return ir::stack(all, dim); }, parts);
 }
 
+/// Whether dims of size 1, or missing leading dims, are all that `shape` lacks to be `wide`.
+bool is_repeated(const Shape& shape, const Shape& wide) {
+  if (shape == wide || shape.rank() > wide.rank()) return false;
+  for (int k = 1; k <= shape.rank(); ++k) {
+    const Dim &size = shape[shape.rank() - k], &to = wide[wide.rank() - k];
+    if (!size.is(1) && !(size == to)) return false;
+  }
+  return true;
+}
+
 /// Returns whether an element is at the first step of a recurrence along dim d: a bool that broadcasts to `terms`.
 ir::Value is_first_step(const ir::Value& terms, int d, bool reverse) {
   Shape along(std::vector<Dim>(static_cast<std::size_t>(terms.rank()), Dim(1)));
@@ -144,7 +154,7 @@ Tensor unfold(const Tensor& a, DimIndex dim, const UnfoldOptions& o, Where at) {
 
 Tensor linear_recurrence(const Tensor& a, const Tensor& b, DimIndex dim, const RecurrenceOptions& options, Where at) {
   const auto steps = [&](const ir::Value& factors, const ir::Value& terms) {
-    const ir::Value all = factors.shape() == terms.shape() ? factors : ir::expand(factors, terms.shape());
+    const ir::Value all = is_repeated(factors.shape(), terms.shape()) ? ir::expand(factors, terms.shape()) : factors;
     return ir::linear_recurrence(all, terms, dim, options.reverse);
   };
   if (options.initial.is_empty()) return built("linear_recurrence", at, steps, a, b);

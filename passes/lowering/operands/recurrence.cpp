@@ -2,8 +2,6 @@
 
 namespace lathe {
 
-using kernel::Value;
-
 Recurrence::Recurrence(const LoweringContext& lowering, ir::ValueId id)
     : factors(lowering, id),
       terms(operand_program(lowering.graph, lowering.plan, factors.node.operands[1],
@@ -11,8 +9,8 @@ Recurrence::Recurrence(const LoweringContext& lowering, ir::ValueId id)
                             lowering.graph[factors.node.operands[1]].type.shape)),
       reverse(factors.node.attrs.get<bool>("reverse")) {}
 
-Value applied(kernel::Builder& b, const LinearStep& step, Value state) {
-  const Value zero = b.constant(f64, 0, state.type.lanes);
+kernel::Value applied(kernel::Builder& b, const LinearStep& step, kernel::Value state) {
+  const kernel::Value zero = b.constant(f64, 0, state.type.lanes);
   return b.select(equal(state, zero), step.term, b.fma(step.factor, state, step.term));
 }
 

@@ -112,11 +112,11 @@ std::vector<Sample> unfold_samples() {
   const auto windows = [](std::int64_t dim, std::int64_t size, std::int64_t step, std::int64_t dilation) {
     return Attributes{{"dim", dim}, {"size", size}, {"step", step}, {"dilation", dilation}};
   };
-  return {view_sample({5}, windows(0, 3, 1, 1)),        view_sample({2, 7}, windows(1, 3, 2, 1)),
-          view_sample({8, 2}, windows(0, 2, 3, 2)),     view_sample({2, 6, 3}, windows(-2, 2, 2, 1)),
-          view_sample({4}, windows(0, 1, 1, 1)),        view_sample({3, 4}, windows(1, 4, 1, 1)),
-          view_sample({24}, windows(0, 18, 2, 1)),      view_sample({2, 40, 2}, windows(1, 17, 3, 2)),
-          view_sample({2, 5}, windows(1, 2, 1, 2), i64)};
+  return {view_sample({5}, windows(0, 3, 1, 1)),         view_sample({2, 7}, windows(1, 3, 2, 1)),
+          view_sample({8, 2}, windows(0, 2, 3, 2)),      view_sample({2, 6, 3}, windows(-2, 2, 2, 1)),
+          view_sample({4}, windows(0, 1, 1, 1)),         view_sample({0, 4}, windows(1, 2, 1, 1)),
+          view_sample({3, 4}, windows(1, 4, 1, 1)),      view_sample({24}, windows(0, 18, 2, 1)),
+          view_sample({2, 40, 2}, windows(1, 17, 3, 2)), view_sample({2, 5}, windows(1, 2, 1, 2), i64)};
 }
 
 constexpr AttrSpec unfold_attrs[] = {
