@@ -188,6 +188,14 @@ std::string result_labels(const Convolution& c) {
   return fmt::format("b{}o{}", c.groups == 1 ? "" : "g", output_labels.substr(0, c.stride.size()));
 }
 
+/// Repeats a value along a new first dim, without a copy. Each image then has a product of its own, whose result is
+/// contiguous.
+Value repeated(const Value& a, const Dim& count) {
+  std::vector<Dim> dims = a.shape().dims();
+  dims.insert(dims.begin(), count);
+  return expand(unsqueeze(a, 0), Shape(std::move(dims)));
+}
+
 /// A product of the weights with the windows, which are a view: the kernel's elements of the input are read in place.
 Value expand_conv(GraphBuilder&, const Node& node, std::span<const Value> operands) {
   const Convolution c = convolution_of(node.attrs);
@@ -198,8 +206,8 @@ Value expand_conv(GraphBuilder&, const Node& node, std::span<const Value> operan
     result = depthwise(x, weight, c, outputs);
   } else {
     const Windows windows = windows_of(x, weight.shape(), c);
-    result = contract(grouped(weight, 0, c.groups), windows.value,
-                      fmt::format("{},{}->{}", weight_labels(c), windows.labels, result_labels(c)));
+    result = contract(repeated(grouped(weight, 0, c.groups), x.shape()[0]), windows.value,
+                      fmt::format("b{},{}->{}", weight_labels(c), windows.labels, result_labels(c)));
   }
   result = named_as(result, node.type.shape);
   if (operands.size() < 3) return result;
