@@ -15,6 +15,13 @@ namespace lathe::detail {
 void check_operands(std::string_view op, const Where& at, std::initializer_list<const Tensor*> operands);
 void check_operands(std::string_view op, const Where& at, std::span<const Tensor> operands);
 
+/// Checks the operands of a function that is composed of other DSL functions. While alive, all ops are built at the
+/// line of the caller.
+struct Composed : CallSite {
+  Composed(std::string_view op, const Where& at, std::initializer_list<const Tensor*> operands)
+      : CallSite((check_operands(op, at, operands), **operands.begin()), at) {}
+};
+
 using UnaryOp = ir::Value (*)(const ir::Value&);
 using BinaryOp = ir::Value (*)(const ir::Value&, const ir::Value&);
 using TernaryOp = ir::Value (*)(const ir::Value&, const ir::Value&, const ir::Value&);

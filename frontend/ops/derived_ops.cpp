@@ -12,15 +12,7 @@
 
 namespace lathe {
 
-namespace {
-
-/// While alive, all ops are built at the line of the caller.
-struct Composed : CallSite {
-  Composed(std::string_view op, const Where& at, std::initializer_list<const Tensor*> operands)
-      : CallSite((detail::check_operands(op, at, operands), **operands.begin()), at) {}
-};
-
-}  // namespace
+using detail::Composed;
 
 Tensor sum(const Tensor& a, const Axes& axes, Flag keepdim, Where at) { return a.sum(axes, keepdim, at); }
 Tensor mean(const Tensor& a, const Axes& axes, Flag keepdim, Where at) { return a.mean(axes, keepdim, at); }

@@ -37,6 +37,25 @@ Tensor stack_of(std::span<const Tensor> parts, DimIndex dim, const Where& at) {
   return built_of_all("stack", at, [&](const Values& all) { return ir::stack(all, dim); }, parts);
 }
 
+/// Whether dims of size 1, or missing leading dims, are all that `shape` lacks to be `wide`.
+bool is_repeated(const Shape& shape, const Shape& wide) {
+  if (shape == wide || shape.rank() > wide.rank()) return false;
+  for (int k = 1; k <= shape.rank(); ++k) {
+    const Dim &size = shape[shape.rank() - k], &to = wide[wide.rank() - k];
+    if (!size.is(1) && !(size == to)) return false;
+  }
+  return true;
+}
+
+/// Returns whether an element is at the first step of a recurrence along dim d: a bool that broadcasts to `terms`.
+ir::Value is_first_step(const ir::Value& terms, int d, bool reverse) {
+  Shape along(std::vector<Dim>(static_cast<std::size_t>(terms.rank()), Dim(1)));
+  along.set(d, terms.shape()[d].unnamed());
+  const ir::Value steps = ir::iota(terms.builder(), along, d, i64);
+  if (!reverse) return ir::eq(steps, 0.0);
+  return ir::eq(steps, ir::sub(ir::dim_value(terms.builder(), along[d], i64), 1.0));
+}
+
 std::span<const Tensor> span_of(std::initializer_list<Tensor> list) { return {list.begin(), list.size()}; }
 
 }  // namespace
@@ -127,6 +146,24 @@ Tensor stack(std::initializer_list<Tensor> parts, DimIndex dim, Where at) {
 Tensor stack(const std::vector<Tensor>& parts, DimIndex dim, Where at) { return stack_of(parts, dim, at); }
 Tensor pad(const Tensor& a, DimIndex dim, const Dim& low, const Dim& high, Where at) {
   return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
+}
+
+Tensor unfold(const Tensor& a, DimIndex dim, const UnfoldOptions& o, Where at) {
+  return built("unfold", at, [&](auto& x) { return ir::unfold(x, dim, o.size, o.step, o.dilation); }, a);
+}
+
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, DimIndex dim, const RecurrenceOptions& options, Where at) {
+  const auto steps = [&](const ir::Value& factors, const ir::Value& terms) {
+    const ir::Value all = is_repeated(factors.shape(), terms.shape()) ? ir::expand(factors, terms.shape()) : factors;
+    return ir::linear_recurrence(all, terms, dim, options.reverse);
+  };
+  if (options.initial.is_empty()) return built("linear_recurrence", at, steps, a, b);
+  const auto from_initial = [&](const ir::Value& factors, const ir::Value& terms, const ir::Value& initial) {
+    const int d = static_cast<int>(ir::from_front(terms, dim));
+    const ir::Value first = ir::mul(factors, ir::unsqueeze(initial, d));
+    return steps(factors, ir::add(terms, ir::where(is_first_step(terms, d, options.reverse), first, 0.0)));
+  };
+  return built("linear_recurrence", at, from_initial, a, b, options.initial);
 }
 
 Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options, Where at) {

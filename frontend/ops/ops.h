@@ -53,6 +53,15 @@ Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, Dim
 /// torch.gather: the element at each index along dim; indices have the rank of `a`.
 Tensor take_along(const Tensor& a, const Tensor& indices, DimIndex dim, Where at = Where::current());
 
+struct UnfoldOptions {
+  std::int64_t size;          ///< of a window
+  std::int64_t step = 1;      ///< distance between windows
+  std::int64_t dilation = 1;  ///< distance between the elements of a window
+};
+/// Windows along dim, without a copy: [.., n, ..] -> [.., (n - dilation (size - 1) - 1) / step + 1, .., size]. Their
+/// elements are the last dim. [unfold_size] [unfold_step]
+Tensor unfold(const Tensor& a, DimIndex dim, const UnfoldOptions& windows, Where at = Where::current());
+
 // ---- along a dim
 struct CumsumOptions {
   bool exclusive = false;  ///< excludes the element itself
@@ -60,6 +69,14 @@ struct CumsumOptions {
 };
 /// Cumulative sum along dim. bf16 and f16 are summed in f32.
 Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options = {}, Where at = Where::current());
+struct RecurrenceOptions {
+  bool reverse = false;  ///< starts at the end: h[t] = a[t] * h[t+1] + b[t]
+  Tensor initial = {};   ///< the state before the first step, with the shape of b without dim; empty: 0
+};
+/// h[t] = a[t] * h[t-1] + b[t] along dim, such as a gated or diagonal state-space layer; returns all h, in the shape
+/// of b. `a` broadcasts to `b`. The state is computed in f64. [recurrence_shape]
+Tensor linear_recurrence(const Tensor& a, const Tensor& b, DimIndex dim, const RecurrenceOptions& options = {},
+                         Where at = Where::current());
 /// Sorted elements and their original indices, as i64.
 struct Ranked {
   Tensor values, indices;

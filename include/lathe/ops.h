@@ -2,7 +2,9 @@
 
 /// Functions of tensors, losses, and ops that a program defines.
 #include "frontend/ops/check_custom_op.h"
+#include "frontend/ops/convolution.h"
 #include "frontend/ops/custom_op.h"
 #include "frontend/ops/derived_ops.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
+#include "frontend/ops/pooling.h"

@@ -19,6 +19,7 @@ bool is_lookup(const Op& op) {
     case CustomKind::random_at:
     case CustomKind::collective:
     case CustomKind::cumsum:
+    case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
     case CustomKind::concat:

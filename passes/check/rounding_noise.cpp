@@ -19,7 +19,8 @@ bool rounds(const Op& op) {
   if (const auto* meaning = op.as<Reduce>()) return traits(meaning->combine).rounds;
   if (const auto* meaning = op.as<Custom>())
     return meaning->kind == CustomKind::scatter_add || meaning->kind == CustomKind::cumsum ||
-           meaning->kind == CustomKind::grouped_matmul || meaning->kind == CustomKind::segment_outer;
+           meaning->kind == CustomKind::linear_recurrence || meaning->kind == CustomKind::grouped_matmul ||
+           meaning->kind == CustomKind::segment_outer;
   return op.as<Contraction>() != nullptr;
 }
 

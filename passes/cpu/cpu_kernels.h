@@ -35,7 +35,7 @@ KernelContext::Built scatter_positions(const CpuContext& lowering, ir::ValueId s
 /// Lowers update_rows: copies the old value unless the result is in place, then writes the rows, those of one task in
 /// order.
 std::vector<KernelContext::Built> lower_update_rows(const CpuContext& context, const Region& region);
-/// Lowers cumsum: rows, or blocks of columns, run in parallel and are each summed sequentially.
+/// Lowers cumsum and linear_recurrence: rows, or blocks of columns, run in parallel, each from step to step.
 std::vector<KernelContext::Built> lower_scan(const CpuContext& context, const Region& region);
 /// Lowers argsort and top_k, one row per task: a merge sort, and a heap of the k best.
 std::vector<KernelContext::Built> lower_sort(const CpuContext& context, const Region& region);

@@ -1,5 +1,7 @@
 #include "passes/fusion/affine.h"
 
+#include <algorithm>
+
 #include "ir/ops/collectives.h"
 #include "ir/ops/draws.h"
 #include "ir/ops/primitives/primitives.h"
@@ -7,7 +9,7 @@
 namespace lathe {
 
 bool operator==(const AffineComponent& a, const AffineComponent& b) {
-  return a.dim == b.dim && (a.dim < 0 || a.scale == b.scale) && a.offset == b.offset;
+  return a.dim == b.dim && (a.dim < 0 || a.scale == b.scale) && a.offset == b.offset && a.more == b.more;
 }
 
 AffineIndex identity_index(int rank) {
@@ -26,18 +28,33 @@ AffineIndex broadcast_index(const Shape& operand, const Shape& result, const Aff
   return found;
 }
 
+AffineComponent composed(const AffineComponent& component, const AffineIndex& index) {
+  std::vector<ir::IndexMap::Term> terms;  // at most one per dim
+  Dim offset = component.offset;
+  component.each_term([&](int dim, std::int64_t scale) {
+    const AffineComponent& outer = index[dim];
+    offset = offset + Dim(scale) * outer.offset;
+    outer.each_term([&](int outer_dim, std::int64_t outer_scale) {
+      const auto same = std::ranges::find(terms, outer_dim, &ir::IndexMap::Term::dim);
+      if (same == terms.end())
+        terms.push_back({outer_dim, scale * outer_scale});
+      else
+        same->scale += scale * outer_scale;
+    });
+  });
+  AffineComponent found{.dim = -1, .scale = 0, .offset = std::move(offset)};
+  if (terms.empty()) return found;
+  found.dim = terms.front().dim;
+  found.scale = terms.front().scale;
+  found.more.assign(terms.begin() + 1, terms.end());
+  return found;
+}
+
 AffineIndex through_view(const ir::IndexMap& map, const AffineIndex& index) {
   LATHE_ASSERT(!map.reshape);
   AffineIndex found;
-  for (const AffineComponent& c : map.components) {
-    if (c.dim < 0) {
-      found.push_back({.dim = -1, .scale = 0, .offset = c.offset});
-      continue;
-    }
-    const AffineComponent& outer = index[c.dim];
-    found.push_back(
-        {.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset});
-  }
+  found.reserve(map.components.size());
+  for (const AffineComponent& component : map.components) found.push_back(composed(component, index));
   return found;
 }
 
@@ -45,9 +62,10 @@ Linear linear_form(const AffineIndex& index, const std::vector<Dim>& strides, co
   Linear form{.coefficients = std::vector<Dim>(static_cast<std::size_t>(rank), Dim(0)), .offset = offset};
   for (std::size_t i = 0; i < index.size(); ++i) {
     form.offset = form.offset + index[i].offset * strides[i];
-    if (index[i].dim < 0) continue;
-    Dim& coefficient = form.coefficients[index[i].dim];
-    coefficient = coefficient + Dim(index[i].scale) * strides[i];
+    index[i].each_term([&](int dim, std::int64_t scale) {
+      Dim& coefficient = form.coefficients[dim];
+      coefficient = coefficient + Dim(scale) * strides[i];
+    });
   }
   return form;
 }

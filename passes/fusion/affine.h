@@ -8,8 +8,7 @@
 
 namespace lathe {
 
-/// How one dim of a value is indexed by the dims of another index space: `scale * index[dim] + offset`, or only
-/// `offset` if dim is -1.
+/// How one dim of a value is indexed by the dims of another index space: see ir::IndexMap.
 using AffineComponent = ir::IndexMap::Component;
 /// One component per dim of a value.
 using AffineIndex = std::vector<AffineComponent>;
@@ -21,6 +20,8 @@ AffineIndex identity_index(int rank);
 /// Returns the index of an operand of shape `operand` under NumPy's broadcasting to a result indexed by `index`: dims
 /// are aligned from the last, and a dim of size 1 that the result stretches is read at 0.
 AffineIndex broadcast_index(const Shape& operand, const Shape& result, const AffineIndex& index);
+/// Returns the component in terms of the dims that `index` is in terms of.
+AffineComponent composed(const AffineComponent& component, const AffineIndex& index);
 /// Returns the index of a view's input, given the index of the view. `map` is not a reshape.
 AffineIndex through_view(const ir::IndexMap& map, const AffineIndex& index);
 

@@ -102,7 +102,7 @@ class ColumnJoiner {
     for (int j = 0; j < shape.rank(); ++j) {
       const bool known = read.affine && static_cast<std::size_t>(j) < read.index.size();
       const AffineComponent at = known ? read.index[j] : AffineComponent{};
-      const bool direct = known && at.dim >= 0 && at.scale == 1 && at.offset.is(0);
+      const bool direct = known && at.is_plain();
       dims.push_back(shape[j].is(1) ? -1 : direct ? reader[at.dim] : -2);
     }
     return dims;

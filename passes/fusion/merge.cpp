@@ -76,8 +76,7 @@ class Merger {
     for (std::size_t j = 0; j < source.size(); ++j) {
       if (source[j] < 0) continue;
       const AffineComponent& at = read.index[j];
-      const bool direct = at.dim >= 0 && at.scale == 1 && at.offset.is(0);
-      if (!direct || reader[at.dim] != source[j]) return false;
+      if (!at.is_plain() || reader[at.dim] != source[j]) return false;
     }
     return true;
   }

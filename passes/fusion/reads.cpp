@@ -74,11 +74,7 @@ std::vector<OperandRead> reads_in_place(const Graph& graph, const OperandRead& r
     if (!inner.affine) continue;
     if (read.index.is_same(shared_identity(static_cast<int>(read.index.size())))) continue;
     AffineIndex index = inner.index;
-    for (AffineComponent& c : index) {
-      if (c.dim < 0) continue;
-      const AffineComponent& outer = read.index[c.dim];
-      c = {.dim = outer.dim, .scale = c.scale * outer.scale, .offset = Dim(c.scale) * outer.offset + c.offset};
-    }
+    for (AffineComponent& c : index) c = composed(c, read.index);
     inner.index = std::move(index);
   }
   return reads;

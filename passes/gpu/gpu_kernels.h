@@ -25,8 +25,8 @@ std::vector<KernelContext::Built> lower_scatter(const GpuContext& context, const
 /// Lowers update_rows: copies the old value unless the result is in place, then writes one element of the rows per
 /// thread.
 std::vector<KernelContext::Built> lower_update_rows(const GpuContext& context, const Region& region);
-/// Lowers cumsum: one column per thread. If no dims follow, one row per block: its threads take one element each, add
-/// them up in steps, and continue with the next elements.
+/// Lowers cumsum and linear_recurrence: one column per thread. If no dims follow, one row per block: its threads take
+/// one element each, add them up in steps, and continue with the next elements.
 std::vector<KernelContext::Built> lower_scan(const GpuContext& context, const Region& region);
 /// Lowers argsort and top_k: one element per thread, which counts the elements before it in the order. The cost is
 /// quadratic in the length of a row; rows are assumed to be short.

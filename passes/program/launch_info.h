@@ -23,7 +23,7 @@ enum class KernelRole : std::uint8_t {
   scatter_link,     ///< links runs of equal indices across chunks
   scatter_add,
   clear,
-  scan,   ///< prefix sums along a dim
+  scan,   ///< prefix sums or linear recurrences along a dim
   sort,   ///< of rows
   top_k,  ///< top k elements of rows
   pack_left,

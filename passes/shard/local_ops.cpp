@@ -93,6 +93,7 @@ class LocalOp {
       case CustomKind::top_k: attrs.set("k", splits_.whole(node_.attrs.get<Dim>("k"))); return same(std::move(attrs));
       case CustomKind::update_rows:
       case CustomKind::cumsum:
+      case CustomKind::linear_recurrence:
       case CustomKind::argsort:
       case CustomKind::grouped_matmul:
       case CustomKind::segment_outer:

@@ -224,7 +224,7 @@ GraphMaker::Maybe GraphMaker::step() {
     case 13: return view_of(pick([](const Item&) { return true; }).value());
     case 14:
     case 15: return reshaped(pick([](const Item&) { return true; }).value());
-    case 16: return split_bf16(pick([](const Item&) { return true; }).value());
+    case 16: return sliced(pick([](const Item&) { return true; }).value());
     case 17:
     case 18:
     case 19: return reduction(pick([](const Item& i) { return i.value.dtype() != boolean; }).value());

@@ -66,11 +66,13 @@ class GraphMaker {
   Maybe rounded_once();
   Maybe view_of(const Value& a);
   Maybe reshaped(const Value& a);
-  Maybe split_bf16(const Value& a);
+  Maybe sliced(const Value& a);
+  Maybe windows_of(const Value& a);
   Maybe reduction(const Value& a);
   Maybe joined(const Value& a);
   Maybe indexed(const Value& a);
   Maybe product();
+  Maybe convolution(const Value& a);
   Maybe einsum_of(const Value& a, const Value& b);
   Maybe normalized(const Value& a);
   Maybe masked(const Value& a);

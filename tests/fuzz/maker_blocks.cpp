@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/convolution.h"
 #include "ir/ops/functional/functional_composites.h"
 #include "tests/fuzz/graph_maker.h"
 
@@ -28,6 +29,7 @@ GraphMaker::Maybe GraphMaker::product() {
       pick([&](const Item& item) { return item.value.dtype() == a.dtype() && item.value.rank() > 0; });
   if (!other || a.rank() == 0) return std::nullopt;
   const Value b = *other;
+  if (one_in(8)) return convolution(a);
   if (one_in(3)) return einsum_of(a, b);
   const Dim inner = a.shape()[a.rank() - 1];
   if (a.rank() == 2 && b.rank() == 2 && b.shape()[1] == inner && one_in(3)) {
@@ -50,6 +52,32 @@ GraphMaker::Maybe GraphMaker::product() {
   };
   if (a.rank() > 1 && !broadcasts(leading(a), leading(right))) return std::nullopt;
   return mul(matmul(a, right), 0.3);
+}
+
+/// A convolution of the last one or two dims by random kernels, with groups if the channels are even.
+GraphMaker::Maybe GraphMaker::convolution(const Value& a) {
+  const int spatial = 1 + below(2);
+  if (a.rank() < spatial || a.rank() > spatial + 2) return std::nullopt;
+  Value x = a;
+  while (x.rank() < spatial + 2) x = unsqueeze(x, 0);
+  const auto channels = x.shape()[1].value();
+  Convolution c = Convolution::plain(spatial);
+  if (channels && *channels > 0 && *channels % 2 == 0 && one_in(2)) c.groups = one_in(2) ? 2 : *channels;
+  Shape shape{channels && one_in(2) ? Dim(std::max<std::int64_t>(*channels, 1)) : Dim(2 * c.groups),
+              *x.shape()[1].unnamed().divided_by(c.groups)};
+  for (std::size_t i = 0; i < c.low.size(); ++i) {
+    const int kernel = 1 + below(3);
+    const bool known = x.shape()[static_cast<int>(i) + 2].value().has_value();
+    c.dilation[i] = 1 + below(2);
+    c.stride[i] = known ? 1 + below(3) : 1;
+    // As much padding as the kernel spans, so that it fits any size.
+    c.low[i] = one_in(2) ? 0 : below(3);
+    c.high[i] = c.dilation[i] * (kernel - 1) + 1 - std::min<std::int64_t>(c.low[i], 1);
+    shape.push_back(Dim(kernel));
+  }
+  const Value positions = iota(builder_, {shape.numel()}, 0, f64);
+  const Value weight = reshape(cast(mul(sin(positions), 0.4), a.dtype()), shape);
+  return conv(x, weight, c);
 }
 
 /// Labels of equal dims are sometimes shared; the result keeps some of them, in any order.

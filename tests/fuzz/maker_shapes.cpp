@@ -12,7 +12,7 @@ GraphMaker::Maybe GraphMaker::view_of(const Value& a) {
   const int rank = a.rank();
   if (rank == 0) return one_in(2) ? unsqueeze(a, 0) : expand(a, {any_size(), any_size()});
   const int d = any_dim(a), e = any_dim(a);
-  switch (below(8)) {
+  switch (below(9)) {
     case 0: return transpose(a, d, e - rank);
     case 1: {
       std::vector<std::int64_t> dims(static_cast<std::size_t>(rank));
@@ -35,8 +35,18 @@ GraphMaker::Maybe GraphMaker::view_of(const Value& a) {
     }
     case 5: return rank >= 2 && d != e && a.shape()[d] == a.shape()[e] ? Maybe(diagonal(a, d, e)) : std::nullopt;
     case 6: return repeat_interleave(a, 2, d);
+    case 7: return windows_of(a);
     default: return contiguous(a);
   }
+}
+
+GraphMaker::Maybe GraphMaker::windows_of(const Value& a) {
+  const int d = any_dim(a);
+  const auto size = a.shape()[d].value();
+  if (!size || *size == 0) return std::nullopt;
+  const std::int64_t count = 1 + below(static_cast<int>(std::min<std::int64_t>(*size, 3))), dilation = 1 + below(2);
+  if (dilation * (count - 1) + 1 > *size) return std::nullopt;
+  return unfold(a, d, count, 1 + below(3), dilation);
 }
 
 /// Merges and splits of dims, through `reshape` or, if strides allow it, `view`.
@@ -66,7 +76,7 @@ GraphMaker::Maybe GraphMaker::reshaped(const Value& a) {
   }
 }
 
-GraphMaker::Maybe GraphMaker::split_bf16(const Value& a) {
+GraphMaker::Maybe GraphMaker::sliced(const Value& a) {
   if (a.rank() == 0) return std::nullopt;
   const int d = any_dim(a);
   const Dim size = a.shape()[d];
@@ -90,6 +100,8 @@ GraphMaker::Maybe GraphMaker::reduction(const Value& a) {
   if (a.rank() == 0 || a.dtype() == boolean) return std::nullopt;
   const auto dims = any_dims(a);
   const int d = any_dim(a);
+  if (is_float(a.dtype()) && one_in(12))
+    return linear_recurrence(tanh(a), one_in(2) ? sin(a) : tanh(a), d, one_in(2));
   if (one_in(8)) return cumsum(is_float(a.dtype()) ? tanh(a) : a, d, one_in(2), one_in(2));
   if (is_float(a.dtype()) && one_in(8)) {
     const Maybe steady = pick_steady(nullptr);

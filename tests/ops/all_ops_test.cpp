@@ -31,10 +31,14 @@ bool same_type(const TensorType& a, const TensorType& b) {
 }
 
 /// Whether the op rejects the sample once its sizes are symbolic, for a reason that depends on sizes: half of a
-/// symbolic dim, a dim that is the remainder of another one, strides of a merged dim.
+/// symbolic dim, a dim that is the remainder of another one, strides of a merged dim, a kernel without a size.
 bool undecidable(const Op& op, const Sample& sample) {
   static const std::set<std::pair<std::string_view, std::string>> reasons = {{"dequantize", "dequantize_scales"},
                                                                              {"rope", "rope_even"},
+                                                                             {"conv", "conv_weight"},
+                                                                             {"conv", "conv_channels"},
+                                                                             {"conv", "conv_size"},
+                                                                             {"unfold", "unfold_step"},
                                                                              {"view", "view_stride"},
                                                                              {"view", "view_infer"},
                                                                              {"reshape", "view_infer"},

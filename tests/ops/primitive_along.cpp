@@ -21,6 +21,16 @@ TEST_CASE("cumsum: inclusive and exclusive, in both directions") {
   CHECK(error_label([&] { cumsum(eq(a, a), 0); }) == "dtype_kind");
 }
 
+TEST_CASE("linear_recurrence: each state is the factor times the one before, plus the term") {
+  Interpreted t;
+  const Value a = t.input({2, 3}, {9, 2, 3, 9, 0.5, -1}), b = t.input({2, 3}, {1, 1, 1, 4, 0, 2});
+  CHECK(t.numbers(linear_recurrence(a, b, 1)) == Numbers{1, 3, 10, 4, 2, 0});
+  CHECK(t.numbers(linear_recurrence(a, b, -2)) == Numbers{1, 1, 1, 13, 0.5, 1});
+  CHECK(t.numbers(linear_recurrence(a, b, 1, true)) == Numbers{28, 3, 1, 13, 1, 2});
+  CHECK(error_label([&] { linear_recurrence(a, b, 2); }) == "dim_range");
+  CHECK(error_label([&] { linear_recurrence(a, t.input({2, 2}, {1, 2, 3, 4}), 1); }) == "recurrence_shape");
+}
+
 TEST_CASE("argsort is stable, and NaN sorts after every number") {
   Interpreted t;
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();

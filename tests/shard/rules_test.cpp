@@ -233,7 +233,7 @@ TEST_CASE("shard: every op after sums over a split dim matches one process") {
     CAPTURE(name);
     CHECK(passes_on.count(name) == 1);
   }
-  for (const char* name : {"exp", "abs", "max", "pow", "maximum", "cumsum"}) {
+  for (const char* name : {"exp", "abs", "max", "pow", "maximum", "cumsum", "linear_recurrence"}) {
     CAPTURE(name);
     CHECK(passes_on.count(name) == 0);
   }
@@ -254,7 +254,7 @@ TEST_CASE("shard: every op of constants with a split result matches one process"
                 {{"kept", HostTensor(type.dtype, type.shape.evaluate({}))}}, fmt::format("m={}", ranks), "s0:m",
                 tallies);
   });
-  for (const std::string_view whole : {"cumsum", "argsort", "top_k", "grouped_matmul"}) {
+  for (const std::string_view whole : {"cumsum", "linear_recurrence", "argsort", "top_k", "grouped_matmul"}) {
     CAPTURE(whole);
     CHECK(tallies[std::string(whole)].refused > 0);
   }

@@ -89,6 +89,8 @@ Value flatten(const Value& a, int first, int last);  ///< reshape that merges di
 Value contiguous(const Value& a);
 Value unsqueeze(const Value& a, int dim);
 Value squeeze(const Value& a, int dim);
+/// Windows of `size` elements along dim: dim counts the windows, a new last dim their elements.
+Value unfold(const Value& a, int dim, std::int64_t size, std::int64_t step = 1, std::int64_t dilation = 1);
 Value diagonal(const Value& a, int dim0, int dim1);  ///< removes both dims and appends their diagonal
 
 // ---- reductions
@@ -111,6 +113,8 @@ Value checked_index(const Value& indices, const Dim& size);       ///< returns t
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
 /// Cumulative sums along dim. `exclusive` omits the element itself; `reverse` sums from the end.
 Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = false);
+/// h[t] = a[t] * h[t-1] + b[t] along dim, from h = 0; in reverse, h[t] = a[t] * h[t+1] + b[t]. Equal shapes.
+Value linear_recurrence(const Value& a, const Value& b, int dim, bool reverse = false);
 Value argsort(const Value& a, int dim, bool descending = false);               ///< positions, i64; stable
 Value top_k(const Value& a, const Dim& k, int dim = -1, bool largest = true);  ///< positions, i64, best first
 /// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: multiplies rows offsets[i] .. offsets[i+1] by weight i

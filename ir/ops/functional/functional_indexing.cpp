@@ -78,6 +78,10 @@ Value cumsum(const Value& a, int dim, bool exclusive, bool reverse) {
                {{"dim", from_front(dim, a.rank())}, {"exclusive", exclusive}, {"reverse", reverse}});
 }
 
+Value linear_recurrence(const Value& a, const Value& b, int dim, bool reverse) {
+  return apply(ops::linear_recurrence, {a, b}, {{"dim", from_front(dim, b.rank())}, {"reverse", reverse}});
+}
+
 Value argsort(const Value& a, int dim, bool descending) {
   return apply(ops::argsort, {a}, {{"dim", from_front(dim, a.rank())}, {"descending", descending}});
 }

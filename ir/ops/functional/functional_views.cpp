@@ -122,6 +122,12 @@ Value contiguous(const Value& a) { return a.type().is_contiguous() ? a : a.build
 Value unsqueeze(const Value& a, int dim) { return with_dim(ops::unsqueeze, a, from_front(dim, a.rank() + 1)); }
 Value squeeze(const Value& a, int dim) { return with_dim(ops::squeeze, a, from_front(dim, a.rank())); }
 
+Value unfold(const Value& a, int dim, std::int64_t size, std::int64_t step, std::int64_t dilation) {
+  return a.builder().add(
+      ops::unfold, {a},
+      {{"dim", from_front(dim, a.rank())}, {"size", size}, {"step", step}, {"dilation", dilation}});
+}
+
 Value diagonal(const Value& a, int dim0, int dim1) {
   return a.builder().add(ops::diagonal, {a},
                          {{"dim0", from_front(dim0, a.rank())}, {"dim1", from_front(dim1, a.rank())}});

@@ -98,7 +98,7 @@ std::string permutation_text(const IndexMap& map, const Shape& from, const Shape
   std::vector<bool> seen(map.components.size(), false);
   for (int i = 0; i < from.rank(); ++i) {
     const auto& c = map.components[i];
-    if (c.dim < 0 || c.scale != 1 || !c.offset.is(0) || from[i] != to[c.dim]) return {};
+    if (!c.is_plain() || from[i] != to[c.dim]) return {};
     if (seen[c.dim]) return {};
     seen[c.dim] = true;
     if (c.dim != i) moved.push_back(from[i].to_string());
@@ -118,7 +118,11 @@ std::string cut_text(const IndexMap& map, const Shape& from, const Shape& to) {
       continue;
     }
     const std::string kept = to[c.dim].to_string();
-    if (c.scale != 1)
+    if (!c.more.empty()) {
+      parts.push_back(fmt::format("{} windows of {} along {}", kept, to[c.more[0].dim].to_string(), dim));
+      if (c.scale != 1) parts.back() += fmt::format(", step {}", c.scale);
+      if (c.more[0].scale != 1) parts.back() += fmt::format(", dilation {}", c.more[0].scale);
+    } else if (c.scale != 1)
       parts.push_back(fmt::format("takes {} of {} from index {}, step {}", kept, dim, c.offset.to_string(), c.scale));
     else if (!c.offset.is(0) || from[i] != to[c.dim])
       parts.push_back(fmt::format("takes {} of {} from index {}", kept, dim, c.offset.to_string()));
@@ -130,7 +134,11 @@ std::string repeat_text(const IndexMap& map, const Shape& to) {
   std::vector<std::string> repeated;
   for (int d = 0; d < to.rank(); ++d) {
     const bool read = std::any_of(map.components.begin(), map.components.end(),
-                                  [&](const IndexMap::Component& c) { return c.dim == d; });
+                                  [&](const IndexMap::Component& c) {
+                                    bool reads = false;
+                                    c.each_term([&](int dim, std::int64_t) { reads = reads || dim == d; });
+                                    return reads;
+                                  });
     if (!read && !to[d].is(1)) repeated.push_back(to[d].to_string());
   }
   return repeated.empty() ? std::string() : fmt::format("repeats along {} with stride 0", listed(repeated));

@@ -126,7 +126,7 @@ HostTensor evaluate_view(const Graph& graph, const Node& node, const View& meani
   for (std::size_t i = 0; i < dense.size(); ++i) {
     const IndexMap::Component& component = map.components[i];
     start += component.offset.evaluate(bindings) * dense[i];
-    if (component.dim >= 0) strides[component.dim] += component.scale * dense[i];
+    component.each_term([&](int dim, std::int64_t scale) { strides[dim] += scale * dense[i]; });
   }
   HostTensor result(operand.dtype(), sizes);
   const std::size_t size = size_in_bytes(operand.dtype());

@@ -32,13 +32,28 @@ struct Elementwise {
 };
 
 /// Maps result elements of a view to input elements. Dim `i` of the input is indexed by `scale * out[dim] + offset`,
-/// or by `offset` alone if `dim` is -1. If `reshape` is set, the element has the same row-major position in both
-/// shapes.
+/// or by `offset` alone if `dim` is -1, plus the terms `more`, which only windows have (unfold). If `reshape` is set,
+/// the element has the same row-major position in both shapes.
 struct IndexMap {
+  struct Term {
+    int dim;
+    std::int64_t scale;
+    bool operator==(const Term&) const = default;
+  };
   struct Component {
     int dim = -1;
     std::int64_t scale = 1;
     Dim offset = 0;
+    std::vector<Term> more = {};  ///< empty if `dim` is -1
+
+    /// Whether the index is that of one result dim, unchanged.
+    bool is_plain() const { return dim >= 0 && scale == 1 && more.empty() && offset.is(0); }
+    /// Calls f(dim, scale) for each term.
+    template <class F>
+    void each_term(F&& f) const {
+      if (dim >= 0) f(dim, scale);
+      for (const Term& term : more) f(term.dim, term.scale);
+    }
   };
   std::vector<Component> components;  ///< one per input dim; empty for reshape
   bool reshape = false;
@@ -87,6 +102,7 @@ enum class CustomKind {
   scatter_add,
   update_rows,
   cumsum,
+  linear_recurrence,
   argsort,
   top_k,
   grouped_matmul,

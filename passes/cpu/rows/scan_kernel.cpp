@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
+#include "passes/cpu/rows/recurrence_kernel.h"
 #include "passes/lowering/block_sums.h"
 #include "passes/lowering/operands/along_dim.h"
 
@@ -132,8 +134,10 @@ class ScanKernel {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_scan(const CpuContext& context, const Region& region) {
+  const ir::ValueId id = region.members[0];
   std::vector<KernelContext::Built> built;
-  built.push_back(ScanKernel(context, region.members[0]).run());
+  built.push_back(context.graph[id].op == &ir::ops::linear_recurrence ? lower_recurrence(context, id)
+                                                                      : ScanKernel(context, id).run());
   return built;
 }
 

@@ -358,7 +358,7 @@ bool AttentionGrower::pull(ValueId reader, const Dims& reader_dims) {
     Dims dims;
     bool direct = true;
     for (const AffineComponent& c : read.index) {
-      direct = direct && (c.dim < 0 || (c.scale == 1 && c.offset.is(0)));
+      direct = direct && (c.dim < 0 || c.is_plain());
       dims.push_back(c.dim < 0 ? -1 : reader_dims[c.dim]);
     }
     if (direct && !pull_value(read.value, dims)) return false;
@@ -402,7 +402,8 @@ bool AttentionGrower::pull_value(ValueId value, const Dims& dims) {
       continue;
     }
     const Read& read = reads[now.next++];
-    if (!read.affine) continue;
+    const auto has_windows = [](const AffineComponent& c) { return !c.more.empty(); };
+    if (!read.affine || std::any_of(read.index.begin(), read.index.end(), has_windows)) continue;
     Dims inner;
     for (const AffineComponent& c : read.index) inner.push_back(c.dim < 0 ? -1 : now.dims[c.dim]);
     if (!enter(read.value, inner)) return false;

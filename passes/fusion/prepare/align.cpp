@@ -19,7 +19,7 @@ bool decide(const FusionPlan& plan, const Graph& graph, const Shape& space, cons
   for (std::size_t j = 0; j < member.size(); ++j) {
     if (member[j] < 0) continue;  // size 1
     const AffineComponent& c = read.index[j];
-    if (c.dim < 0 || c.scale != 1 || !c.offset.is(0)) return false;
+    if (!c.is_plain()) return false;
     if (space[c.dim] != shape[static_cast<int>(j)]) return false;
     int& decided = dims[c.dim];
     if (decided != unknown && decided != member[j]) return false;

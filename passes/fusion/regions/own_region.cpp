@@ -10,7 +10,8 @@ std::optional<RegionKind> own_region(const ir::Node& node) {
   switch (custom->kind) {
     case CustomKind::scatter_add:
     case CustomKind::update_rows: return RegionKind::scatter;
-    case CustomKind::cumsum: return RegionKind::scan;
+    case CustomKind::cumsum:
+    case CustomKind::linear_recurrence: return RegionKind::scan;
     case CustomKind::argsort:
     case CustomKind::top_k: return RegionKind::sort;
     case CustomKind::grouped_matmul:

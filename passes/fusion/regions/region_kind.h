@@ -13,7 +13,7 @@ enum class RegionKind : std::uint8_t {
   scatter,     ///< a scatter_add or an update_rows
   attention,   ///< rows of scores and the values computed from them, and the matmuls that sum them: see
                ///< fuse_attention.h
-  scan,        ///< a cumsum
+  scan,        ///< a cumsum or linear_recurrence
   sort,        ///< an argsort or a top_k
   grouped,     ///< a grouped_matmul, or each segment_outer of the same operands
   collective,  ///< a collective: no kernel computes it

@@ -1,6 +1,8 @@
 #include <optional>
 
+#include "ir/ops/primitives/primitives.h"
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/reduction/recurrence.h"
 #include "passes/lowering/block_sums.h"
 #include "passes/lowering/operands/along_dim.h"
 
@@ -123,8 +125,10 @@ class ScanKernel {
 }  // namespace
 
 std::vector<KernelContext::Built> lower_scan(const GpuContext& context, const Region& region) {
+  const ir::ValueId id = region.members[0];
   std::vector<KernelContext::Built> built;
-  built.push_back(ScanKernel(context, region.members[0]).run());
+  built.push_back(context.graph[id].op == &ir::ops::linear_recurrence ? lower_recurrence(context, id)
+                                                                      : ScanKernel(context, id).run());
   return built;
 }
 

@@ -31,6 +31,7 @@ std::optional<ElementRead> OpElements::next_read(OpElement& element) {
     case CustomKind::collective:
     case CustomKind::update_rows:
     case CustomKind::cumsum:
+    case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
     case CustomKind::grouped_matmul:
@@ -57,6 +58,7 @@ int OpElements::emit(OpElement& element) {
     case CustomKind::collective:
     case CustomKind::update_rows:
     case CustomKind::cumsum:
+    case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
     case CustomKind::grouped_matmul:

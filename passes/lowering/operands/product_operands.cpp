@@ -1,22 +1,34 @@
 #include "passes/lowering/operands/product_operands.h"
 
+#include <algorithm>
+
 namespace lathe {
 
 namespace {
 
-/// The axis along which more of the operand's loads are contiguous.
+/// The number of adjacent elements that a load has along the dims; 0 if neighbours are not adjacent. A dim of unknown
+/// size is long.
+std::int64_t contiguous_run(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
+  constexpr std::int64_t most = std::int64_t{1} << 30;
+  std::int64_t run = 1;
+  for (auto d = dims.rbegin(); d != dims.rend() && run < most; ++d) {
+    if (domain[*d].is(1)) continue;
+    if (!form.coefficients[*d].is(run)) break;
+    run *= std::min(domain[*d].value().value_or(most), most);
+  }
+  return run == 1 ? 0 : run;
+}
+
+/// The axis along which more of the operand's loads are contiguous. Windows are contiguous along both; the longer run
+/// decides.
 LaneAxis contiguous_axis(const ProductOperand& o) {
   int votes = 0;
   const ElementwiseProgram& program = o.operand.program;
-  const auto unit = [&](const Linear& form, const std::vector<int>& dims) {
-    for (auto d = dims.rbegin(); d != dims.rend(); ++d)
-      if (!program.domain[*d].is(1)) return form.coefficients[*d].is(1);
-    return false;
-  };
   for (const ElementwiseInstruction& i : program.code) {
     if (i.kind != ElementwiseInstruction::Kind::load) continue;
-    votes += unit(i.form, o.rows) ? 1 : 0;
-    votes -= unit(i.form, o.k) ? 1 : 0;
+    const std::int64_t along_rows = contiguous_run(i.form, o.rows, program.domain),
+                       along_k = contiguous_run(i.form, o.k, program.domain);
+    if (along_rows != along_k) votes += along_rows > along_k ? 1 : -1;
   }
   return votes > 0 ? LaneAxis::row : LaneAxis::k;
 }

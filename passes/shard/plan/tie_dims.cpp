@@ -107,7 +107,7 @@ class DimTies {
     }
     std::vector<int> readers(static_cast<std::size_t>(node.type.rank()), 0);
     for (const auto& component : map.components)
-      if (component.dim >= 0) ++readers[component.dim];
+      component.each_term([&](int dim, std::int64_t) { ++readers[dim]; });
     for (int i = 0; i < static_cast<int>(map.components.size()); ++i) {
       const IndexMap::Component& component = map.components[i];
       const bool alone = component.dim < 0 || readers[component.dim] == 1;
@@ -123,7 +123,7 @@ class DimTies {
     const ValueId operand = node.operands[0];
     const Dim& whole = graph_[operand].type.shape[i];
     if (whole.is(1) && component.dim < 0) return;
-    if (component.dim >= 0 && alone && component.scale == 1) {
+    if (component.dim >= 0 && alone && component.scale == 1 && component.more.empty()) {
       const Dim& shown = node.type.shape[component.dim];
       if (shown == whole) return tie(operand, i, id, component.dim);
       const auto blocks = whole.unnamed().divided_by(shown.unnamed());
@@ -132,7 +132,7 @@ class DimTies {
     }
     const Obstacle obstacle{id, fmt::format("{} takes some of {} elements", node.op->name.value, whole.to_string())};
     block(operand, i, obstacle);
-    if (component.dim >= 0) block(id, component.dim, obstacle);
+    component.each_term([&](int dim, std::int64_t) { block(id, dim, obstacle); });
   }
 
   /// Dim `d` of `whole` is `blocks` times dim `e` of `part`.

@@ -35,6 +35,7 @@ bool only_reads(const Node& node) {
     case CustomKind::scatter_add:
     case CustomKind::update_rows:
     case CustomKind::cumsum:
+    case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
     case CustomKind::grouped_matmul:
@@ -210,8 +211,10 @@ class Tracer {
     const IndexMap map = node.op->as<View>()->map(graph_, node);
     if (map.reshape) return {id, position_of(sizes_of(id), flat(node.type.shape.evaluate(dims_), at))};
     Sizes there;
-    for (const IndexMap::Component& part : map.components)
-      there.push_back(part.offset.evaluate(dims_) + (part.dim >= 0 ? part.scale * at[part.dim] : 0));
+    for (const IndexMap::Component& part : map.components) {
+      there.push_back(part.offset.evaluate(dims_));
+      part.each_term([&](int dim, std::int64_t scale) { there.back() += scale * at[dim]; });
+    }
     return {id, std::move(there)};
   }
 

@@ -80,6 +80,17 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   output "columns" %3
 })"),
                    1e-5});
+  cases.push_back({"linear_recurrence: rows of several blocks, columns",
+                   graph(R"(graph @recurrence(input %x: f32[3, 600], input %z: f64[40, 5]) {
+  %1 = tanh %x
+  %2 = linear_recurrence %1, %x {dim=1}
+  %3 = linear_recurrence %1, %x {dim=1, reverse=true}
+  %4 = linear_recurrence %z, %z {dim=0}
+  output "forward" %2
+  output "backward" %3
+  output "columns" %4
+})"),
+                   1e-5});
   cases.push_back({"argsort, top_k, scatter",
                    graph(R"(graph @sort(input %x: f32[3, n], input %i: i64[4, 5], input %y: f32[4, 5]) {
   %1 = argsort %x {dim=1, descending=true}

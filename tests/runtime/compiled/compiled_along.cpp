@@ -10,14 +10,14 @@ using lathe::test::check;
 
 namespace {
 
-/// Applies an op to a value that is computed from an input of this type.
-std::string along(std::string_view type, std::string_view op) {
+/// Applies an op to a value that is computed from an input of this type, after other lines.
+std::string along(std::string_view type, std::string_view op, std::string_view lines = "") {
   return fmt::format(R"(graph @along(input %x: {}) {{
-  %1 = add %x, %x
+  {}%1 = add %x, %x
   %2 = {}
   output "y" %2
 }})",
-                     type, op);
+                     type, lines, op);
 }
 
 const std::vector<DimBindings> sizes_of_n = {{{"n", 5}}, {{"n", 1}}, {{"n", 0}}, {{"n", 37}}, {{"n", 300}}};
@@ -39,6 +39,40 @@ TEST_CASE("cumsum: all dims, dtypes and directions") {
   check(along("f64[n, 3]", "cumsum %x {dim=0, exclusive=false, reverse=true}"),
         {.sizes = sizes_of_n, .tolerance = 1e-12});
   check(along("f32[2, 3, n]", "cumsum %1 {dim=1}"), {.sizes = sizes_of_n, .tolerance = 1e-6});
+}
+
+TEST_CASE("linear_recurrence: all dims, dtypes and directions") {
+  const auto recurrence = [](const std::string& type, int dim, bool reverse) {
+    return along(type, fmt::format("linear_recurrence %a, %1 {{dim={}, reverse={}}}", dim, reverse),
+                 "%a = tanh %x\n  ");
+  };
+  for (const char* dtype : {"f64", "f32", "bf16"})
+    for (const char* type : {"[3, 37]", "[37, 3]", "[2, 19, 5]", "[300]", "[4, 1]"})
+      for (const int dim : {0, -1})
+        for (const bool reverse : {false, true}) {
+          const std::string text = recurrence(fmt::format("{}{}", dtype, type), dim, reverse);
+          CAPTURE(text);
+          check(text, {.tolerance = std::string_view(dtype) == "bf16" ? 2e-2 : 2e-6});
+        }
+  for (const bool reverse : {false, true}) {
+    check(recurrence("f32[3, n]", 1, reverse), {.sizes = sizes_of_n, .tolerance = 1e-5});
+    check(recurrence("f64[n, 3]", 0, reverse), {.sizes = sizes_of_n, .tolerance = 1e-12});
+    check(recurrence("f32[2, n, 70]", 1, reverse), {.sizes = sizes_of_n, .tolerance = 1e-6});
+  }
+}
+
+TEST_CASE("linear_recurrence: a state of 0 stays 0 where the product of the factors overflows") {
+  check(R"(graph @overflow(input %x: f32[2, 300]) {
+  %1 = eq %x, %x
+  %2 = constant {values=[1e30], shape=[2, 300], dtype=f32}
+  %3 = iota {shape=[2, 300], dim=1, dtype=f32}
+  %4 = constant {values=[299], shape=[], dtype=f32}
+  %5 = eq %3, %4
+  %6 = cast %5 {dtype=f32}
+  %7 = linear_recurrence %2, %6 {dim=1}
+  output "y" %7
+})",
+        {});
 }
 
 TEST_CASE("argsort: rows and columns, equal elements") {

@@ -137,8 +137,21 @@ std::vector<LongSum> scans() {
                        ", reverse=" + flag(reverse) + "}",
                    [=](const Numbers& x) { return running(x, outer, inner, exclusive, reverse); }};
   };
-  return {scan("cumsum", {0}, 0, false, false), scan("cumsum of rows, without the element", {2, 0}, 1, true, false),
-          scan("the gradient of cumsum", {0}, 0, false, true), scan("cumsum of columns", {0, 19}, 0, false, false),
+  const auto recurrence = [](std::string name, std::vector<std::int64_t> dims, int dim, bool reverse) {
+    const std::size_t outer = dim == 0 ? 1 : static_cast<std::size_t>(dims[0]),
+                      inner = static_cast<std::size_t>(dim + 1 < std::ssize(dims) ? dims.back() : 1);
+    return LongSum{std::move(name), std::move(dims),
+                   "%ones = div %x, %x\n%y = linear_recurrence %ones, %x {dim=" + std::to_string(dim) +
+                       ", reverse=" + (reverse ? "true" : "false") + "}",
+                   [=](const Numbers& x) { return running(x, outer, inner, false, reverse); }};
+  };
+  return {recurrence("a recurrence with factors of 1", {0}, 0, false),
+          recurrence("a recurrence of rows in reverse", {2, 0}, 1, true),
+          recurrence("a recurrence of columns", {0, 19}, 0, false),
+          scan("cumsum", {0}, 0, false, false),
+          scan("cumsum of rows, without the element", {2, 0}, 1, true, false),
+          scan("the gradient of cumsum", {0}, 0, false, true),
+          scan("cumsum of columns", {0, 19}, 0, false, false),
           scan("the gradient of cumsum of columns, without the element", {0, 19}, 0, true, true)};
 }
 

@@ -1,0 +1,25 @@
+#include "frontend/ops/per_dim.h"
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+
+namespace lathe::detail {
+
+std::vector<std::int64_t> for_each_dim(std::string_view op, std::string_view name, const PerDim& numbers, int spatial,
+                                       const Where& at, std::int64_t least) {
+  const auto count = static_cast<std::size_t>(spatial);
+  std::vector<std::int64_t> each = numbers.numbers;
+  if (each.size() == 1) each.resize(count, each[0]);
+  if (each.size() != count)
+    throw UserError(Location(at), op,
+                    fmt::format("{} has {} numbers for {} spatial dims", name, each.size(), spatial), "conv_options",
+                    "give one number, or one for each dim after [batch, channels]");
+  for (const std::int64_t number : each)
+    if (number < least)
+      throw UserError(Location(at), op, fmt::format("{} is {}", name, number), "conv_options",
+                      fmt::format("give {} or more", least));
+  return each;
+}
+
+}  // namespace lathe::detail
