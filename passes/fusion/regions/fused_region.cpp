@@ -17,8 +17,8 @@ const Form& get(const Region& region, std::string_view wanted) {
 }  // namespace
 
 std::string_view name(RegionKind kind) {
-  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter", "attention",
-                                               "scan", "sort",    "grouped", "exchange"};
+  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter",    "attention",
+                                               "scan", "sort",    "grouped", "triangular", "exchange"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -32,6 +32,7 @@ RegionForm form_of(RegionKind kind) {
     case RegionKind::scan: return ScanRegion{};
     case RegionKind::sort: return SortRegion{};
     case RegionKind::grouped: return GroupedRegion{};
+    case RegionKind::triangular: return TriangularRegion{};
     case RegionKind::exchange: return ExchangeRegion{};
   }
   throw InternalError("a kind of region out of range");

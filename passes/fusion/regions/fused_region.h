@@ -31,10 +31,11 @@ struct AttentionRegion {
 struct ScanRegion {};
 struct SortRegion {};
 struct GroupedRegion {};
+struct TriangularRegion {};
 struct ExchangeRegion {};
 
 using RegionForm = std::variant<RowsRegion, ProductRegion, ColumnsRegion, ScatterRegion, AttentionRegion, ScanRegion,
-                                SortRegion, GroupedRegion, ExchangeRegion>;
+                                SortRegion, GroupedRegion, TriangularRegion, ExchangeRegion>;
 /// Returns the form of a kind, without its data.
 RegionForm form_of(RegionKind kind);
 

@@ -7,19 +7,20 @@ namespace lathe {
 
 /// What a fused region computes.
 enum class RegionKind : std::uint8_t {
-  rows,       ///< elementwise nodes over one domain, with reductions over its innermost dims
-  product,    ///< a contraction and the elementwise nodes over its result
-  columns,    ///< a reduction over outer dims
-  scatter,    ///< a scatter_add or an update_rows
-  attention,  ///< rows of scores and the values computed from them, and the matmuls that sum them: see
-              ///< fuse_attention.h
-  scan,       ///< a cumsum
-  sort,       ///< an argsort or a top_k
-  grouped,    ///< a grouped_matmul, or each segment_outer of the same operands
-  exchange,   ///< a collective: no kernel computes it
+  rows,        ///< elementwise nodes over one domain, with reductions over its innermost dims
+  product,     ///< a contraction and the elementwise nodes over its result
+  columns,     ///< a reduction over outer dims
+  scatter,     ///< a scatter_add or an update_rows
+  attention,   ///< rows of scores and the values computed from them, and the matmuls that sum them: see
+               ///< fuse_attention.h
+  scan,        ///< a cumsum
+  sort,        ///< an argsort or a top_k
+  grouped,     ///< a grouped_matmul, or each segment_outer of the same operands
+  triangular,  ///< a cholesky or a solve_triangular
+  exchange,    ///< a collective: no kernel computes it
 };
-inline constexpr int region_kinds = 9;
-/// "rows", "product", "columns", "scatter", "attention", "scan", "sort", "grouped" or "exchange".
+inline constexpr int region_kinds = 10;
+/// "rows", "product", "columns", "scatter", "attention", "scan", "sort", "grouped", "triangular" or "exchange".
 std::string_view name(RegionKind kind);
 
 }  // namespace lathe
