@@ -54,15 +54,14 @@ Tensor bitwise_and(const Tensor& a, const Tensor& b, Where at = Where::current()
 Tensor bitwise_or(const Tensor& a, const Tensor& b, Where at = Where::current());
 /// The bits in which two integers differ, broadcast. [dtype_match] [dtype_kind] [broadcast]
 Tensor bitwise_xor(const Tensor& a, const Tensor& b, Where at = Where::current());
-/// The bits of a moved up by b places; 0 if b is negative or not below the width.
-/// [dtype_match] [dtype_kind] [broadcast]
+/// a shifted left by b bits; 0 if b is negative or not below the width. [dtype_match] [dtype_kind] [broadcast]
 Tensor shift_left(const Tensor& a, const Tensor& b, Where at = Where::current());
-/// The bits of a moved down by b places, with zeros above them; 0 if b is negative or not below the width.
+/// a shifted right by b bits, with zeros above; 0 if b is negative or not below the width.
 /// [dtype_match] [dtype_kind] [broadcast]
 Tensor shift_right_logical(const Tensor& a, const Tensor& b, Where at = Where::current());
 /// a where the condition is true, b elsewhere; all three broadcast. [dtype_kind] [dtype_match] [broadcast]
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at = Where::current());
-/// a [.., n, n] -> the lower triangular L with L L^T = (a + a^T) / 2; NaN from the first row and column on at which a matrix is not positive definite.
+/// a [.., n, n] -> lower triangular L with L L^T = (a + a^T) / 2; NaN where that is not positive definite.
 /// [dtype_kind] [triangle_rank] [matrix_square]
 Tensor cholesky(const Tensor& a, Where at = Where::current());
 /// Reinterprets pairs of real numbers in the last dim as complex numbers. [dtype_kind] [complex_pair]
@@ -115,7 +114,7 @@ Tensor expm1(const Tensor& a, Where at = Where::current());
 Tensor clamp(const Tensor& a, const Number& low, const Number& high, Where at = Where::current());
 /// All bits of an integer inverted: -a - 1. [dtype_kind]
 Tensor bitwise_not(const Tensor& a, Where at = Where::current());
-/// The bits of a moved down by b places, with copies of the sign above them; b negative or not below the width leaves the sign: 0 or -1.
+/// a shifted right by b bits, keeping its sign; 0 or -1 if b is negative or not below the width.
 /// [dtype_match] [dtype_kind] [broadcast]
 Tensor shift_right(const Tensor& a, const Tensor& b, Where at = Where::current());
 /// Value where the mask is true, a elsewhere; broadcast. [masked_fill_mask] [masked_fill_value] [broadcast]

@@ -46,9 +46,7 @@ constinit const Op bitwise_not =
               not_labels, infer_integers, expand_bitwise_not, integer_bits, not_samples);
 
 constinit const Op shift_right = composite(
-    "shift_right",
-    "the bits of a moved down by b places, with copies of the sign above them; b negative or not below the width "
-    "leaves the sign: 0 or -1",
+    "shift_right", "a shifted right by b bits, keeping its sign; 0 or -1 if b is negative or not below the width",
     {2, 2}, MixedPrecision::follow, {}, shift_labels, infer_integers, expand_shift_right, integer_bits,
     shift_samples);
 

@@ -32,12 +32,11 @@ constinit const Op bitwise_xor =
     bits("bitwise_xor", "the bits in which two integers differ, broadcast", ScalarOp::bit_xor, mask_samples);
 
 constinit const Op shift_left =
-    bits("shift_left", "the bits of a moved up by b places; 0 if b is negative or not below the width",
-         ScalarOp::shift_left, shift_samples);
+    bits("shift_left", "a shifted left by b bits; 0 if b is negative or not below the width", ScalarOp::shift_left,
+         shift_samples);
 
-constinit const Op shift_right_logical =
-    bits("shift_right_logical",
-         "the bits of a moved down by b places, with zeros above them; 0 if b is negative or not below the width",
-         ScalarOp::shift_right, shift_samples);
+constinit const Op shift_right_logical = bits(
+    "shift_right_logical", "a shifted right by b bits, with zeros above; 0 if b is negative or not below the width",
+    ScalarOp::shift_right, shift_samples);
 
 }  // namespace lathe::ir::ops

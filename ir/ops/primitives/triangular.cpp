@@ -177,9 +177,7 @@ constexpr AttrSpec solve_attrs[] = {
 
 constinit const Op cholesky = {
     .name = "cholesky",
-    .doc =
-        "a [.., n, n] -> the lower triangular L with L L^T = (a + a^T) / 2; NaN from the first row and column on at "
-        "which a matrix is not positive definite",
+    .doc = "a [.., n, n] -> lower triangular L with L L^T = (a + a^T) / 2; NaN where that is not positive definite",
     .arity = Arity{1, 1},
     .attrs = std::span<const AttrSpec>(),
     .labels = cholesky_labels,
