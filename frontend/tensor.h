@@ -135,19 +135,20 @@ class Tensor {
              Where at = Where::current()) const;
   Tensor logsumexp(DimIndex dim, Flag keepdim = false, Where at = Where::current()) const;
   Tensor argmax(DimIndex dim, Where at = Where::current()) const;  ///< i64; the first one on a tie
-  Tensor argmin(DimIndex dim, Where at = Where::current()) const;
+  Tensor argmin(DimIndex dim, Where at = Where::current()) const;  ///< i64; the first one on a tie
   Tensor prod(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
   Tensor any(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;  ///< bool
   Tensor all(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;  ///< bool
+  /// The root of the sum of squares.
   Tensor norm(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
 
   // ---- element-wise; the functions of the same names have the details
   Tensor abs(Where at = Where::current()) const;
   Tensor sign(Where at = Where::current()) const;
   Tensor floor(Where at = Where::current()) const;
-  Tensor ceil(Where at = Where::current()) const;
+  Tensor ceil(Where at = Where::current()) const;  ///< the smallest whole number not below the element
   Tensor round(Where at = Where::current()) const;
-  Tensor trunc(Where at = Where::current()) const;
+  Tensor trunc(Where at = Where::current()) const;  ///< the next whole number towards 0
   Tensor exp(Where at = Where::current()) const;
   Tensor expm1(Where at = Where::current()) const;
   Tensor log(Where at = Where::current()) const;
@@ -170,8 +171,8 @@ class Tensor {
   Tensor maximum(const Number& other, Where at = Where::current()) const;
   Tensor minimum(const Tensor& other, Where at = Where::current()) const;
   Tensor minimum(const Number& other, Where at = Where::current()) const;
-  Tensor isnan(Where at = Where::current()) const;
-  Tensor isfinite(Where at = Where::current()) const;
+  Tensor isnan(Where at = Where::current()) const;     ///< bool
+  Tensor isfinite(Where at = Where::current()) const;  ///< bool: neither NaN nor infinite
   /// The elements where the condition is true, those of `other` elsewhere.
   Tensor where(const Tensor& condition, const Tensor& other, Where at = Where::current()) const;
   Tensor where(const Tensor& condition, const Number& other, Where at = Where::current()) const;
@@ -180,9 +181,12 @@ class Tensor {
   Tensor tril(std::int64_t diagonal = 0, Where at = Where::current()) const;
   Tensor triu(std::int64_t diagonal = 0, Where at = Where::current()) const;
   Tensor cumsum(DimIndex dim, Where at = Where::current()) const;
+  /// The elements of a dim in reverse order.
   Tensor flip(DimIndex dim, Where at = Where::current()) const;
+  /// torch.roll along a dim.
   Tensor roll(const Dim& shift, DimIndex dim, Where at = Where::current()) const;
-  Tensor outer(const Tensor& other, Where at = Where::current()) const;
+  Tensor outer(const Tensor& other, Where at = Where::current()) const;  ///< [n], other [m] -> [n, m]
+  /// Stable sort. NaN is larger than every number.
   Ranked sort(DimIndex dim = -1, Flag descending = false, Where at = Where::current()) const;
   Tensor argsort(DimIndex dim = -1, Flag descending = false, Where at = Where::current()) const;
   Ranked top_k(const Dim& k, DimIndex dim = -1, Flag largest = true, Where at = Where::current()) const;

@@ -56,11 +56,16 @@ Tensor permute(const Tensor& a, const std::vector<std::int64_t>& dims, Where at 
 Tensor expand(const Tensor& a, const Shape& shape, Where at = Where::current());
 Tensor unsqueeze(const Tensor& a, DimIndex dim, Where at = Where::current());
 Tensor squeeze(const Tensor& a, DimIndex dim, Where at = Where::current());
+/// Merges the dims from first to last.
 Tensor flatten(const Tensor& a, DimIndex first, DimIndex last, Where at = Where::current());
+/// The part of a dim at one index, without that dim; negative indices count from the end.
 Tensor select(const Tensor& a, DimIndex dim, const Dim& index, Where at = Where::current());
+/// Slices of `size` indices of a dim each; the last one may have fewer. [split_size]
 std::vector<Tensor> split(const Tensor& a, const Dim& size, DimIndex dim, Where at = Where::current());
+/// `chunks` slices of equal size along a dim. [chunk_size]
 std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, DimIndex dim, Where at = Where::current());
 Tensor diagonal(const Tensor& a, DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current());
+/// Each element of a dim `times` times.
 Tensor repeat_interleave(const Tensor& a, std::int64_t times, DimIndex dim, Where at = Where::current());
 /// Zeros, or ones, in the shape and dtype of `a`.
 Tensor zeros_like(const Tensor& a, Where at = Where::current());

@@ -172,7 +172,7 @@ TEST_CASE("methods are second forms of functions", "[derived]") {
        [](auto&, auto& x) { return repeat_interleave(x, 2, 1); });
 }
 
-TEST_CASE("x[i] selects, x[indices] gathers rows", "[derived]") {
+TEST_CASE("an index selects a row, a tensor of indices gathers rows", "[derived]") {
   CHECK(results([](auto&, auto& x) { return x[0]; }) == List{1, -2, 3});
   CHECK(results([](auto&, auto& x) { return x[-1]; }) == List{4.5, 0, -6});
   CHECK(results([](auto&, auto& x) { return x[x.size(0) - 1][1]; }) == List{0});
