@@ -84,11 +84,9 @@ void measure(const std::string& name, int steps, int threads) {
   fmt::print("{}: {}\n", name, model.what);
   fmt::print("AdamW {:.1f} ms in {} launches, Muon {:.1f} ms in {}: ratio {:.2f}\n", 1e3 * a, adamw.launches(),
              1e3 * b, with_muon.launches(), b / a);
-  fmt::print(
-      "the model takes {:.1f} GFLOP, the iterations {:.1f}: at equal rates the ratio is {:.2f}; the iterations ran "
-      "at "
-      "{:.2f} of the step's rate\n",
-      model.flops * 1e-9, extra * 1e-9, 1 + extra / model.flops, extra / (b - a) / (model.flops / a));
+  fmt::print("the model takes {:.1f} GFLOP, the iterations {:.1f}: at equal rates the ratio is {:.2f}\n",
+             model.flops * 1e-9, extra * 1e-9, 1 + extra / model.flops);
+  if (b > a) fmt::print("the iterations ran at {:.2f} of the step's rate\n", extra / (b - a) / (model.flops / a));
 }
 
 }  // namespace
