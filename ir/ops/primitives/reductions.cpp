@@ -164,6 +164,8 @@ constinit const Op prod = {
           auto samples = reduce_samples({i64, i32});
           samples.push_back({.operands = {{{3, 0}}}, .attrs = {{"dims", std::vector<std::int64_t>{1}}}});
           samples.push_back({.operands = {{{5, 2}}}, .attrs = {{"dims", std::vector<std::int64_t>{0}}}});
+          for (Sample& sample : samples)  // the tests' loss is y + y^2 / 2: near -1, its gradient amplifies rounding
+            if (is_float(sample.operands[0].dtype)) sample.operands[0].low = 0.5, sample.operands[0].high = 1.5;
           return samples;
         },
 };

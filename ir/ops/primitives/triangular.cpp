@@ -82,11 +82,11 @@ void cholesky_gradient(const GradientContext& g) {
 std::vector<DimPair> cholesky_dims(const Graph&, const Node& node) { return batch_dims(1, node.type.rank()); }
 
 std::vector<Sample> cholesky_samples() {
-  const auto sample = [](Sizes sizes, DType dtype = f64) {
-    return Sample{.operands = {{std::move(sizes), dtype, -1, 1, 8}}, .attrs = {}};
+  const auto sample = [](Sizes sizes) {
+    return Sample{.operands = {{std::move(sizes), f64, -1, 1, 8}}, .attrs = {}};
   };
-  return {sample({3, 3}), sample({2, 3, 3}), sample({1, 1}),     sample({2, 2, 2, 2}),
-          sample({0, 0}), sample({0, 3, 3}), sample({5, 5}, f32)};
+  return {sample({3, 3}), sample({2, 3, 3}), sample({1, 1}), sample({2, 2, 2, 2}),
+          sample({0, 0}), sample({0, 3, 3}), sample({5, 5})};
 }
 
 // ---- solve_triangular: a [.., n, n], b [.., n, k] -> [.., n, k]
@@ -150,8 +150,8 @@ std::vector<DimPair> solve_dims(const Graph&, const Node& node) {
 }
 
 std::vector<Sample> solve_samples() {
-  const auto sample = [](Sizes a, Sizes b, bool upper, bool transpose, bool unit, DType dtype = f64) {
-    return Sample{.operands = {{std::move(a), dtype, -0.3, 0.3, 2}, {std::move(b), dtype}},
+  const auto sample = [](Sizes a, Sizes b, bool upper, bool transpose, bool unit) {
+    return Sample{.operands = {{std::move(a), f64, -0.3, 0.3, 2}, {std::move(b)}},
                   .attrs = {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit}}};
   };
   return {sample({3, 3}, {3, 2}, false, false, false),
@@ -162,7 +162,7 @@ std::vector<Sample> solve_samples() {
           sample({1, 1}, {1, 1}, false, false, false),
           sample({0, 0}, {0, 2}, false, false, false),
           sample({3, 3}, {3, 0}, true, false, false),
-          sample({5, 5}, {5, 3}, true, true, false, f32)};
+          sample({5, 5}, {5, 3}, true, true, false)};
 }
 
 constexpr std::string_view cholesky_labels[] = {"dtype_kind", "triangle_rank", "matrix_square"};
