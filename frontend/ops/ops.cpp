@@ -129,6 +129,15 @@ Tensor pad(const Tensor& a, DimIndex dim, const Dim& low, const Dim& high, Where
   return built("pad", at, [&](auto& x) { return ir::pad(x, dim, low, high); }, a);
 }
 
+Tensor solve_triangular(const Tensor& a, const Tensor& b, const TriangularOptions& options, Where at) {
+  return built(
+      "solve_triangular", at,
+      [&](auto& x, auto& y) {
+        return ir::solve_triangular(x, y, options.upper, options.transpose, options.unit_diagonal);
+      },
+      a, b);
+}
+
 Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options, Where at) {
   return built("cumsum", at, [&](auto& x) { return ir::cumsum(x, dim, options.exclusive, options.reverse); }, a);
 }

@@ -53,6 +53,17 @@ Tensor scatter(const Tensor& a, const Tensor& indices, const Tensor& source, Dim
 /// torch.gather: the element at each index along dim; indices have the rank of `a`.
 Tensor take_along(const Tensor& a, const Tensor& indices, DimIndex dim, Where at = Where::current());
 
+// ---- triangular matrices; cholesky is in plain_ops.h
+struct TriangularOptions {
+  bool upper = false;          ///< a is upper triangular; its lower triangle is not read
+  bool transpose = false;      ///< solves with the transpose of a
+  bool unit_diagonal = false;  ///< takes the diagonal of a as ones and does not read it
+};
+/// The x [.., n, k] with a x = b, or a^T x = b, for a triangular a [.., n, n] and b [.., n, k], f32 or f64. A zero on
+/// the diagonal gives infinities or NaN.
+Tensor solve_triangular(const Tensor& a, const Tensor& b, const TriangularOptions& options = {},
+                        Where at = Where::current());
+
 // ---- along a dim
 struct CumsumOptions {
   bool exclusive = false;  ///< excludes the element itself

@@ -94,6 +94,8 @@ class LocalOp {
       case CustomKind::update_rows:
       case CustomKind::cumsum:
       case CustomKind::argsort:
+      case CustomKind::cholesky:
+      case CustomKind::solve_triangular:
       case CustomKind::grouped_matmul:
       case CustomKind::segment_outer:
       case CustomKind::concat:

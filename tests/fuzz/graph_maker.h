@@ -68,6 +68,7 @@ class GraphMaker {
   Maybe reshaped(const Value& a);
   Maybe split_bf16(const Value& a);
   Maybe reduction(const Value& a);
+  Maybe triangular(const Value& a);
   Maybe joined(const Value& a);
   Maybe indexed(const Value& a);
   Maybe product();

@@ -89,6 +89,8 @@ enum class CustomKind {
   cumsum,
   argsort,
   top_k,
+  cholesky,
+  solve_triangular,
   grouped_matmul,
   segment_outer,
   concat,

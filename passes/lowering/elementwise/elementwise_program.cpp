@@ -210,6 +210,8 @@ class Writer {
       case CustomKind::cumsum:
       case CustomKind::argsort:
       case CustomKind::top_k:
+      case CustomKind::cholesky:
+      case CustomKind::solve_triangular:
       case CustomKind::grouped_matmul:
       case CustomKind::segment_outer:
       case CustomKind::view_as_complex:
@@ -237,6 +239,8 @@ class Writer {
       case CustomKind::cumsum:
       case CustomKind::argsort:
       case CustomKind::top_k:
+      case CustomKind::cholesky:
+      case CustomKind::solve_triangular:
       case CustomKind::grouped_matmul:
       case CustomKind::segment_outer:
       case CustomKind::view_as_complex:
