@@ -15,6 +15,8 @@
 namespace lathe {
 
 class Graph;
+class Tensor;
+struct Ranked;
 
 /// The user's line. Every DSL function ends in `Where at = Where::current()`, so that nodes, errors and profiles name
 /// the line that wrote the op.
@@ -45,6 +47,21 @@ struct Axes {
   Axes(T axis) : dims{static_cast<std::int64_t>(axis)} {}  // NOLINT(google-explicit-constructor)
   Axes(std::initializer_list<std::int64_t> axes) : dims(axes) {}
   std::vector<std::int64_t> dims;
+};
+
+/// An index into the first dim: x[0]; x[-1], the last one; x[length - 1]; or x[indices], which gathers rows.
+struct RowIndex {
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  RowIndex(T number, Where w = Where::current())  // NOLINT(google-explicit-constructor)
+      : position(static_cast<std::int64_t>(number)), at(w) {}
+  RowIndex(const Dim& number, Where w = Where::current())  // NOLINT(google-explicit-constructor)
+      : position(number), at(w) {}
+  RowIndex(const Tensor& numbers, Where w = Where::current())  // NOLINT(google-explicit-constructor)
+      : position(0), indices(&numbers), at(w) {}
+  Dim position;
+  const Tensor* indices = nullptr;
+  Where at;
 };
 
 /// A value of a Graph. Cheap to copy; it keeps everything that the Graph has built alive. Methods add ops by the
@@ -95,6 +112,9 @@ class Tensor {
                Where at = Where::current()) const;
   Tensor slice(DimIndex dim, const Dim& start, Where at = Where::current()) const;   ///< from `start` to the end
   Tensor select(DimIndex dim, const Dim& index, Where at = Where::current()) const;  ///< (1, 0) -> [B, h, d]
+  /// x[i]: the part of the first dim at one index, without that dim; for a tensor of integers, the rows at all of
+  /// them: [n, ..][indices [i..]] -> [i.., ..]. [slice_range] [index_range]
+  Tensor operator[](const RowIndex& index) const;
   /// Returns slices of `size` indices of a dim each; the last one may have fewer. [split_size]
   std::vector<Tensor> split(const Dim& size, DimIndex dim, Where at = Where::current()) const;
   /// Returns slices of the given sizes, which add up to that of the dim. [split_size]
@@ -115,13 +135,67 @@ class Tensor {
              Where at = Where::current()) const;
   Tensor logsumexp(DimIndex dim, Flag keepdim = false, Where at = Where::current()) const;
   Tensor argmax(DimIndex dim, Where at = Where::current()) const;  ///< i64; the first one on a tie
+  Tensor argmin(DimIndex dim, Where at = Where::current()) const;  ///< i64; the first one on a tie
+  Tensor prod(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
+  Tensor any(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;  ///< bool
+  Tensor all(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;  ///< bool
+  /// The root of the sum of squares.
+  Tensor norm(const Axes& axes = {}, Flag keepdim = false, Where at = Where::current()) const;
+
+  // ---- element-wise; the functions of the same names have the details
+  Tensor abs(Where at = Where::current()) const;
+  Tensor sign(Where at = Where::current()) const;
+  Tensor floor(Where at = Where::current()) const;
+  Tensor ceil(Where at = Where::current()) const;  ///< the smallest whole number not below the element
+  Tensor round(Where at = Where::current()) const;
+  Tensor trunc(Where at = Where::current()) const;  ///< the next whole number towards 0
+  Tensor exp(Where at = Where::current()) const;
+  Tensor expm1(Where at = Where::current()) const;
+  Tensor log(Where at = Where::current()) const;
+  Tensor log1p(Where at = Where::current()) const;
+  Tensor sqrt(Where at = Where::current()) const;
+  Tensor rsqrt(Where at = Where::current()) const;
+  Tensor square(Where at = Where::current()) const;
+  Tensor reciprocal(Where at = Where::current()) const;
+  Tensor sin(Where at = Where::current()) const;
+  Tensor cos(Where at = Where::current()) const;
+  Tensor tanh(Where at = Where::current()) const;
+  Tensor erf(Where at = Where::current()) const;
+  Tensor sigmoid(Where at = Where::current()) const;
+  Tensor softplus(Where at = Where::current()) const;
+  Tensor relu(Where at = Where::current()) const;
+  Tensor gelu(bool tanh_approximation = false, Where at = Where::current()) const;
+  Tensor silu(Where at = Where::current()) const;
+  Tensor clamp(const Number& low, const Number& high, Where at = Where::current()) const;
+  Tensor maximum(const Tensor& other, Where at = Where::current()) const;
+  Tensor maximum(const Number& other, Where at = Where::current()) const;
+  Tensor minimum(const Tensor& other, Where at = Where::current()) const;
+  Tensor minimum(const Number& other, Where at = Where::current()) const;
+  Tensor isnan(Where at = Where::current()) const;     ///< bool
+  Tensor isfinite(Where at = Where::current()) const;  ///< bool: neither NaN nor infinite
+  /// The elements where the condition is true, those of `other` elsewhere.
+  Tensor where(const Tensor& condition, const Tensor& other, Where at = Where::current()) const;
+  Tensor where(const Tensor& condition, const Number& other, Where at = Where::current()) const;
 
   // ---- ops that read well as methods
+  Tensor tril(std::int64_t diagonal = 0, Where at = Where::current()) const;
+  Tensor triu(std::int64_t diagonal = 0, Where at = Where::current()) const;
+  Tensor cumsum(DimIndex dim, Where at = Where::current()) const;
+  /// The elements of a dim in reverse order.
+  Tensor flip(DimIndex dim, Where at = Where::current()) const;
+  /// torch.roll along a dim.
+  Tensor roll(const Dim& shift, DimIndex dim, Where at = Where::current()) const;
+  Tensor outer(const Tensor& other, Where at = Where::current()) const;  ///< [n], other [m] -> [n, m]
+  /// Stable sort. NaN is larger than every number.
+  Ranked sort(DimIndex dim = -1, Flag descending = false, Where at = Where::current()) const;
+  Tensor argsort(DimIndex dim = -1, Flag descending = false, Where at = Where::current()) const;
+  Ranked top_k(const Dim& k, DimIndex dim = -1, Flag largest = true, Where at = Where::current()) const;
   Tensor softmax(DimIndex dim, Where at = Where::current()) const;
   Tensor log_softmax(DimIndex dim, Where at = Where::current()) const;
   Tensor masked_fill(const Tensor& mask, const Number& value, Where at = Where::current()) const;
   Tensor matmul(const Tensor& other, Where at = Where::current()) const;
   Tensor pow(double exponent, Where at = Where::current()) const;
+  Tensor pow(const Tensor& exponent, Where at = Where::current()) const;
   Tensor detach(Where at = Where::current()) const;  ///< stop_gradient
 
   /// Returns a dim counted from the front. One that is out of range, or of an empty tensor, is returned unchanged;
@@ -179,9 +253,20 @@ Tensor operator<(const Number& a, const Operand& b);
 Tensor operator<=(const Number& a, const Operand& b);
 Tensor operator>(const Number& a, const Operand& b);
 Tensor operator>=(const Number& a, const Operand& b);
-Tensor operator&(const Operand& a, const Operand& b);  ///< bool; no short circuit, hence not &&
+Tensor operator&(const Operand& a, const Operand& b);  ///< bool: and, without a short circuit; integers: bit by bit
+Tensor operator&(const Operand& a, const Number& b);
 Tensor operator|(const Operand& a, const Operand& b);
-Tensor operator~(const Operand& a);  ///< bool: not
+Tensor operator|(const Operand& a, const Number& b);
+Tensor operator^(const Operand& a, const Operand& b);  ///< bool: whether they differ
+Tensor operator^(const Operand& a, const Number& b);
+Tensor operator~(const Operand& a);                     ///< bool: not
+Tensor operator<<(const Operand& a, const Operand& b);  ///< integers
+Tensor operator<<(const Operand& a, const Number& b);
+Tensor operator>>(const Operand& a, const Operand& b);  ///< integers; negative numbers stay negative
+Tensor operator>>(const Operand& a, const Number& b);
+Tensor& operator&=(Tensor& a, const Operand& b);
+Tensor& operator|=(Tensor& a, const Operand& b);
+Tensor& operator^=(Tensor& a, const Operand& b);
 
 namespace detail {
 

@@ -24,6 +24,8 @@ Tensor var(const Tensor& a, const Axes& axes, Flag keepdim, std::int64_t correct
 Tensor logsumexp(const Tensor& a, DimIndex dim, Flag keepdim, Where at) { return a.logsumexp(dim, keepdim, at); }
 Tensor argmax(const Tensor& a, DimIndex dim, Where at) { return a.argmax(dim, at); }
 
+Tensor prod(const Tensor& a, const Axes& axes, Flag keepdim, Where at) { return a.prod(axes, keepdim, at); }
+
 Tensor argmin(const Tensor& a, DimIndex dim, Where at) {
   const Composed composed("argmin", at, {&a});
   return (-a).argmax(dim);
@@ -54,6 +56,11 @@ Tensor ceil(const Tensor& a, Where at) {
   return -floor(-a);
 }
 
+Tensor trunc(const Tensor& a, Where at) {
+  const Composed composed("trunc", at, {&a});
+  return sign(a) * floor(abs(a));
+}
+
 Tensor isnan(const Tensor& a, Where at) {
   const Composed composed("isnan", at, {&a});
   return a != a;
@@ -70,6 +77,24 @@ Tensor minimum(const Number& a, const Tensor& b, Where at) { return minimum(b, a
 Tensor pow(const Number& a, const Tensor& b, Where at) {
   const Composed composed("pow", at, {&b});
   return pow(Tensor(ir::constant(b.builder(), a, b.dtype())), b);
+}
+
+Tensor view(const Tensor& a, const Shape& shape, Where at) { return a.view(shape, at); }
+Tensor reshape(const Tensor& a, const Shape& shape, Where at) { return a.reshape(shape, at); }
+Tensor transpose(const Tensor& a, DimIndex dim0, DimIndex dim1, Where at) { return a.transpose(dim0, dim1, at); }
+Tensor permute(const Tensor& a, const std::vector<std::int64_t>& dims, Where at) { return a.permute(dims, at); }
+Tensor expand(const Tensor& a, const Shape& shape, Where at) { return a.expand(shape, at); }
+Tensor unsqueeze(const Tensor& a, DimIndex dim, Where at) { return a.unsqueeze(dim, at); }
+Tensor squeeze(const Tensor& a, DimIndex dim, Where at) { return a.squeeze(dim, at); }
+Tensor flatten(const Tensor& a, DimIndex first, DimIndex last, Where at) { return a.flatten(first, last, at); }
+Tensor select(const Tensor& a, DimIndex dim, const Dim& index, Where at) { return a.select(dim, index, at); }
+std::vector<Tensor> split(const Tensor& a, const Dim& size, DimIndex dim, Where at) { return a.split(size, dim, at); }
+std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, DimIndex dim, Where at) {
+  return a.chunk(chunks, dim, at);
+}
+Tensor diagonal(const Tensor& a, DimIndex dim0, DimIndex dim1, Where at) { return a.diagonal(dim0, dim1, at); }
+Tensor repeat_interleave(const Tensor& a, std::int64_t times, DimIndex dim, Where at) {
+  return a.repeat_interleave(times, dim, at);
 }
 
 Tensor zeros_like(const Tensor& a, Where at) {

@@ -23,6 +23,8 @@ Tensor logsumexp(const Tensor& a, DimIndex dim, Flag keepdim = false, Where at =
 Tensor argmax(const Tensor& a, DimIndex dim, Where at = Where::current());
 /// The index of the smallest element of a float tensor, i64; the first one on a tie.
 Tensor argmin(const Tensor& a, DimIndex dim, Where at = Where::current());
+/// The product; 1 over no elements. Its gradient is exact with any number of zeros.
+Tensor prod(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
 /// Whether any element of a bool tensor is true; false for no elements.
 Tensor any(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
 /// Whether all elements of a bool tensor are true; true for no elements.
@@ -35,6 +37,8 @@ Tensor normalize(const Tensor& a, DimIndex dim = -1, double eps = 1e-12, Where a
 // ---- element-wise
 /// The smallest whole number not below a; its gradient is 0.
 Tensor ceil(const Tensor& a, Where at = Where::current());
+/// The whole number next to a towards 0; its gradient is 0.
+Tensor trunc(const Tensor& a, Where at = Where::current());
 /// Whether elements are NaN.
 Tensor isnan(const Tensor& a, Where at = Where::current());
 /// Whether elements are neither NaN nor infinite.
@@ -45,6 +49,24 @@ Tensor minimum(const Number& a, const Tensor& b, Where at = Where::current());
 Tensor pow(const Number& a, const Tensor& b, Where at = Where::current());
 
 // ---- shapes
+Tensor view(const Tensor& a, const Shape& shape, Where at = Where::current());
+Tensor reshape(const Tensor& a, const Shape& shape, Where at = Where::current());
+Tensor transpose(const Tensor& a, DimIndex dim0, DimIndex dim1, Where at = Where::current());
+Tensor permute(const Tensor& a, const std::vector<std::int64_t>& dims, Where at = Where::current());
+Tensor expand(const Tensor& a, const Shape& shape, Where at = Where::current());
+Tensor unsqueeze(const Tensor& a, DimIndex dim, Where at = Where::current());
+Tensor squeeze(const Tensor& a, DimIndex dim, Where at = Where::current());
+/// Merges the dims from first to last.
+Tensor flatten(const Tensor& a, DimIndex first, DimIndex last, Where at = Where::current());
+/// The part of a dim at one index, without that dim; negative indices count from the end.
+Tensor select(const Tensor& a, DimIndex dim, const Dim& index, Where at = Where::current());
+/// Slices of `size` indices of a dim each; the last one may have fewer. [split_size]
+std::vector<Tensor> split(const Tensor& a, const Dim& size, DimIndex dim, Where at = Where::current());
+/// `chunks` slices of equal size along a dim. [chunk_size]
+std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, DimIndex dim, Where at = Where::current());
+Tensor diagonal(const Tensor& a, DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current());
+/// Each element of a dim `times` times.
+Tensor repeat_interleave(const Tensor& a, std::int64_t times, DimIndex dim, Where at = Where::current());
 /// Zeros, or ones, in the shape and dtype of `a`.
 Tensor zeros_like(const Tensor& a, Where at = Where::current());
 Tensor ones_like(const Tensor& a, Where at = Where::current());

@@ -1,11 +1,13 @@
 #include "frontend/tensor.h"
 
 #include "frontend/built.h"
-#include "ir/ops/functional/functional.h"
+#include "ir/ops/functional/functional_composites.h"
 
 namespace lathe {
 
+using detail::BinaryOp;
 using detail::built;
+using detail::UnaryOp;
 
 Tensor operator+(const Operand& a, const Operand& b) { return built("add", a.at, ir::add, a.tensor, b.tensor); }
 Tensor operator+(const Operand& a, const Number& b) {
@@ -71,12 +73,53 @@ Tensor& operator+=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) + 
 Tensor& operator-=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) - b; }
 Tensor& operator*=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) * b; }
 Tensor& operator/=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) / b; }
+
+namespace {
+
+/// Returns the bitwise op of integers or the logical op of bools; the latter rejects other dtypes.
+BinaryOp of_bits(const Tensor& a, BinaryOp bitwise, BinaryOp logical) {
+  const bool integers = !a.is_empty() && (a.dtype() == i64 || a.dtype() == i32);
+  return integers ? bitwise : logical;
+}
+/// Whether bools differ.
+ir::Value logical_xor(const ir::Value& a, const ir::Value& b) {
+  return ir::logical_and(ir::logical_or(a, b), ir::logical_not(ir::logical_and(a, b)));
+}
+BinaryOp both(const Tensor& a) { return of_bits(a, ir::bitwise_and, ir::logical_and); }
+BinaryOp either(const Tensor& a) { return of_bits(a, ir::bitwise_or, ir::logical_or); }
+BinaryOp one(const Tensor& a) { return of_bits(a, ir::bitwise_xor, logical_xor); }
+
+/// Returns op(a, number), with the number in the dtype of `a`.
+Tensor with_number(std::string_view name, const Operand& a, const Number& b, BinaryOp op) {
+  return built(name, a.at, [&](auto& x) { return op(x, ir::number_like(x, b)); }, a.tensor);
+}
+
+}  // namespace
+
 Tensor operator&(const Operand& a, const Operand& b) {
-  return built("logical_and", a.at, ir::logical_and, a.tensor, b.tensor);
+  return built("and", a.at, both(a.tensor), a.tensor, b.tensor);
 }
+Tensor operator&(const Operand& a, const Number& b) { return with_number("and", a, b, both(a.tensor)); }
 Tensor operator|(const Operand& a, const Operand& b) {
-  return built("logical_or", a.at, ir::logical_or, a.tensor, b.tensor);
+  return built("or", a.at, either(a.tensor), a.tensor, b.tensor);
 }
-Tensor operator~(const Operand& a) { return built("logical_not", a.at, ir::logical_not, a.tensor); }
+Tensor operator|(const Operand& a, const Number& b) { return with_number("or", a, b, either(a.tensor)); }
+Tensor operator^(const Operand& a, const Operand& b) { return built("xor", a.at, one(a.tensor), a.tensor, b.tensor); }
+Tensor operator^(const Operand& a, const Number& b) { return with_number("xor", a, b, one(a.tensor)); }
+Tensor operator~(const Operand& a) {
+  const bool integers = !a.tensor.is_empty() && (a.tensor.dtype() == i64 || a.tensor.dtype() == i32);
+  return built("not", a.at, integers ? UnaryOp(ir::bitwise_not) : UnaryOp(ir::logical_not), a.tensor);
+}
+Tensor operator<<(const Operand& a, const Operand& b) {
+  return built("shift_left", a.at, ir::shift_left, a.tensor, b.tensor);
+}
+Tensor operator<<(const Operand& a, const Number& b) { return with_number("shift_left", a, b, ir::shift_left); }
+Tensor operator>>(const Operand& a, const Operand& b) {
+  return built("shift_right", a.at, ir::shift_right, a.tensor, b.tensor);
+}
+Tensor operator>>(const Operand& a, const Number& b) { return with_number("shift_right", a, b, ir::shift_right); }
+Tensor& operator&=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) & b; }
+Tensor& operator|=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) | b; }
+Tensor& operator^=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) ^ b; }
 
 }  // namespace lathe

@@ -166,6 +166,15 @@ Tensor linear_recurrence(const Tensor& a, const Tensor& b, DimIndex dim, const R
   return built("linear_recurrence", at, from_initial, a, b, options.initial);
 }
 
+Tensor solve_triangular(const Tensor& a, const Tensor& b, const TriangularOptions& options, Where at) {
+  return built(
+      "solve_triangular", at,
+      [&](auto& x, auto& y) {
+        return ir::solve_triangular(x, y, options.upper, options.transpose, options.unit_diagonal);
+      },
+      a, b);
+}
+
 Tensor cumsum(const Tensor& a, DimIndex dim, const CumsumOptions& options, Where at) {
   return built("cumsum", at, [&](auto& x) { return ir::cumsum(x, dim, options.exclusive, options.reverse); }, a);
 }

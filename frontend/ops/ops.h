@@ -61,6 +61,16 @@ struct UnfoldOptions {
 /// Windows along dim, without a copy: [.., n, ..] -> [.., (n - dilation (size - 1) - 1) / step + 1, .., size]. Their
 /// elements are the last dim. [unfold_size] [unfold_step]
 Tensor unfold(const Tensor& a, DimIndex dim, const UnfoldOptions& windows, Where at = Where::current());
+// ---- triangular matrices; cholesky is in plain_ops.h
+struct TriangularOptions {
+  bool upper = false;          ///< a is upper triangular; its lower triangle is not read
+  bool transpose = false;      ///< solves with the transpose of a
+  bool unit_diagonal = false;  ///< takes the diagonal of a as ones and does not read it
+};
+/// The x [.., n, k] with a x = b, or a^T x = b, for a triangular a [.., n, n] and b [.., n, k], f32 or f64. A zero on
+/// the diagonal gives infinities or NaN.
+Tensor solve_triangular(const Tensor& a, const Tensor& b, const TriangularOptions& options = {},
+                        Where at = Where::current());
 
 // ---- along a dim
 struct CumsumOptions {

@@ -20,9 +20,17 @@ Tensor sin(const Tensor& a, Where at) { return detail::op("sin", at, {&a}); }
 Tensor cos(const Tensor& a, Where at) { return detail::op("cos", at, {&a}); }
 Tensor tanh(const Tensor& a, Where at) { return detail::op("tanh", at, {&a}); }
 Tensor erf(const Tensor& a, Where at) { return detail::op("erf", at, {&a}); }
+Tensor bitwise_and(const Tensor& a, const Tensor& b, Where at) { return detail::op("bitwise_and", at, {&a, &b}); }
+Tensor bitwise_or(const Tensor& a, const Tensor& b, Where at) { return detail::op("bitwise_or", at, {&a, &b}); }
+Tensor bitwise_xor(const Tensor& a, const Tensor& b, Where at) { return detail::op("bitwise_xor", at, {&a, &b}); }
+Tensor shift_left(const Tensor& a, const Tensor& b, Where at) { return detail::op("shift_left", at, {&a, &b}); }
+Tensor shift_right_logical(const Tensor& a, const Tensor& b, Where at) {
+  return detail::op("shift_right_logical", at, {&a, &b});
+}
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at) {
   return detail::op("where", at, {&condition, &a, &b});
 }
+Tensor cholesky(const Tensor& a, Where at) { return detail::op("cholesky", at, {&a}); }
 Tensor view_as_complex(const Tensor& a, Where at) { return detail::op("view_as_complex", at, {&a}); }
 Tensor view_as_real(const Tensor& a, Where at) { return detail::op("view_as_real", at, {&a}); }
 Tensor conj(const Tensor& a, Where at) { return detail::op("conj", at, {&a}); }
@@ -56,9 +64,13 @@ Tensor sigmoid(const Tensor& a, Where at) { return detail::op("sigmoid", at, {&a
 Tensor softplus(const Tensor& a, Where at) { return detail::op("softplus", at, {&a}); }
 Tensor square(const Tensor& a, Where at) { return detail::op("square", at, {&a}); }
 Tensor reciprocal(const Tensor& a, Where at) { return detail::op("reciprocal", at, {&a}); }
+Tensor log1p(const Tensor& a, Where at) { return detail::op("log1p", at, {&a}); }
+Tensor expm1(const Tensor& a, Where at) { return detail::op("expm1", at, {&a}); }
 Tensor clamp(const Tensor& a, const Number& low, const Number& high, Where at) {
   return detail::op("clamp", at, {&a}, {{"low", low}, {"high", high}});
 }
+Tensor bitwise_not(const Tensor& a, Where at) { return detail::op("bitwise_not", at, {&a}); }
+Tensor shift_right(const Tensor& a, const Tensor& b, Where at) { return detail::op("shift_right", at, {&a, &b}); }
 Tensor masked_fill(const Tensor& a, const Tensor& mask, const Number& value, Where at) {
   return detail::op("masked_fill", at, {&a, &mask}, {{"value", value}});
 }

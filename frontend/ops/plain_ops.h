@@ -48,8 +48,22 @@ Tensor cos(const Tensor& a, Where at = Where::current());
 Tensor tanh(const Tensor& a, Where at = Where::current());
 /// The error function. [dtype_kind]
 Tensor erf(const Tensor& a, Where at = Where::current());
+/// The bits that both integers have, broadcast. [dtype_match] [dtype_kind] [broadcast]
+Tensor bitwise_and(const Tensor& a, const Tensor& b, Where at = Where::current());
+/// The bits that either integer has, broadcast. [dtype_match] [dtype_kind] [broadcast]
+Tensor bitwise_or(const Tensor& a, const Tensor& b, Where at = Where::current());
+/// The bits in which two integers differ, broadcast. [dtype_match] [dtype_kind] [broadcast]
+Tensor bitwise_xor(const Tensor& a, const Tensor& b, Where at = Where::current());
+/// a shifted left by b bits; 0 if b is negative or not below the width. [dtype_match] [dtype_kind] [broadcast]
+Tensor shift_left(const Tensor& a, const Tensor& b, Where at = Where::current());
+/// a shifted right by b bits, with zeros above; 0 if b is negative or not below the width.
+/// [dtype_match] [dtype_kind] [broadcast]
+Tensor shift_right_logical(const Tensor& a, const Tensor& b, Where at = Where::current());
 /// a where the condition is true, b elsewhere; all three broadcast. [dtype_kind] [dtype_match] [broadcast]
 Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b, Where at = Where::current());
+/// a [.., n, n] -> lower triangular L with L L^T = (a + a^T) / 2; NaN where that is not positive definite.
+/// [dtype_kind] [triangle_rank] [matrix_square]
+Tensor cholesky(const Tensor& a, Where at = Where::current());
 /// Reinterprets pairs of real numbers in the last dim as complex numbers. [dtype_kind] [complex_pair]
 Tensor view_as_complex(const Tensor& a, Where at = Where::current());
 /// Reinterprets complex numbers as pairs of real numbers in a new last dim. [dtype_kind]
@@ -92,8 +106,17 @@ Tensor softplus(const Tensor& a, Where at = Where::current());
 Tensor square(const Tensor& a, Where at = Where::current());
 /// 1 / a. [dtype_kind]
 Tensor reciprocal(const Tensor& a, Where at = Where::current());
+/// log(1 + a), accurate near 0. [dtype_kind]
+Tensor log1p(const Tensor& a, Where at = Where::current());
+/// e to the power a, minus 1, accurate near 0. [dtype_kind]
+Tensor expm1(const Tensor& a, Where at = Where::current());
 /// a limited to low .. high. [dtype_kind]
 Tensor clamp(const Tensor& a, const Number& low, const Number& high, Where at = Where::current());
+/// All bits of an integer inverted: -a - 1. [dtype_kind]
+Tensor bitwise_not(const Tensor& a, Where at = Where::current());
+/// a shifted right by b bits, keeping its sign; 0 or -1 if b is negative or not below the width.
+/// [dtype_match] [dtype_kind] [broadcast]
+Tensor shift_right(const Tensor& a, const Tensor& b, Where at = Where::current());
 /// Value where the mask is true, a elsewhere; broadcast. [masked_fill_mask] [masked_fill_value] [broadcast]
 Tensor masked_fill(const Tensor& a, const Tensor& mask, const Number& value, Where at = Where::current());
 /// a on and below a diagonal of the last two dims, 0 above. [dtype_kind] [triangle_rank]

@@ -22,6 +22,8 @@ bool is_lookup(const Op& op) {
     case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
+    case CustomKind::cholesky:
+    case CustomKind::solve_triangular:
     case CustomKind::concat:
     case CustomKind::pad:
     case CustomKind::view_as_complex:

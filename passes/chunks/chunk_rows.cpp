@@ -205,6 +205,7 @@ class Chunker {
     const ScalarOp by = fold ? fold->combine : ScalarOp::add;
     return by == ScalarOp::max   ? maximum(chunk, before)
            : by == ScalarOp::min ? minimum(chunk, before)
+           : by == ScalarOp::mul ? mul(chunk, before)
                                  : add(chunk, before);
   }
 

@@ -42,6 +42,9 @@ std::vector<KernelContext::Built> lower_sort(const CpuContext& context, const Re
 /// Lowers grouped_matmul and segment_outer: one matmul per segment, over all its rows, whose number is read at run
 /// time.
 std::vector<KernelContext::Built> lower_grouped(const CpuContext& context, const Region& region);
+/// Lowers cholesky, one matrix per task, row by row by dot products of finished rows; and solve_triangular, one block
+/// of columns per task, a column per lane.
+std::vector<KernelContext::Built> lower_triangular(const CpuContext& context, const Region& region);
 /// Copies one buffer to another in vectors.
 KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int from, int to, const Dim& elements);
 /// Reduces the parts of all processes, which are stored one after the other; each element is combined in rank order.

@@ -72,11 +72,12 @@ bool feeds_operands_only(const Graph& graph, const Uses& uses) {
          });
 }
 
-/// Whether a reader's kernel computes an element many times: for each block of columns or each comparison.
+/// Whether a reader's kernel computes an element many times: for each block of columns, each comparison or each row
+/// of a triangle.
 bool is_read_repeatedly(const Graph& graph, const Uses& uses) {
   return std::any_of(uses.readers.begin(), uses.readers.end(), [&](ValueId reader) {
     const auto own = own_region(graph[reader]);
-    return own == RegionKind::sort || own == RegionKind::grouped;
+    return own == RegionKind::sort || own == RegionKind::grouped || own == RegionKind::triangular;
   });
 }
 

@@ -3,7 +3,6 @@
 namespace lathe {
 
 using kernel::Builder;
-using kernel::Value;
 
 DType total_type(ScalarOp op, DType compute) { return op == ScalarOp::add && compute == f32 ? f64 : compute; }
 
@@ -11,25 +10,25 @@ bool adds_in_blocks(ScalarOp op, DType compute, std::optional<std::int64_t> term
   return total_type(op, compute) != compute && (!terms || *terms > block_terms);
 }
 
-BlockTotal::BlockTotal(Builder& b, ScalarOp op, Value identity)
+BlockTotal::BlockTotal(Builder& b, ScalarOp op, kernel::Value identity)
     : b_(&b),
       op_(op),
       compute_(identity.type.scalar),
       total_(b.var(b.cast(identity, total_type(op, identity.type.scalar)))) {}
 
-void BlockTotal::add(Value block) {
+void BlockTotal::add(kernel::Value block) {
   b_->set(total_, b_->apply(op_, {b_->get(total_), b_->cast(block, total_.type.scalar)}));
 }
 
-Value BlockTotal::get() const { return b_->cast(b_->get(total_), compute_); }
+kernel::Value BlockTotal::get() const { return b_->cast(b_->get(total_), compute_); }
 
 void for_blocks(Builder& b, Builder::Bound lo, Builder::Bound hi, std::int64_t step, const Builder::Body& body,
                 const std::function<void()>& end_of_block) {
-  const Value begin = b.bound(lo), end = b.bound(hi);
+  const kernel::Value begin = b.bound(lo), end = b.bound(hi);
   const std::int64_t block = block_terms * step;
   const auto count = b.constant_value(end - begin);
-  b.for_loop(begin, end, block, [&](Value first) {
-    const Value next = first + block;
+  b.for_loop(begin, end, block, [&](kernel::Value first) {
+    const kernel::Value next = first + block;
     b.for_loop(first, count && *count % block == 0 ? next : kernel::min(next, end), step, body);
     end_of_block();
   });

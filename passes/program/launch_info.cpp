@@ -22,6 +22,8 @@ std::string_view words(KernelRole role) {
     case KernelRole::scan: return "scan";
     case KernelRole::sort: return "sort";
     case KernelRole::top_k: return "top k";
+    case KernelRole::factor: return "triangular factor";
+    case KernelRole::solve: return "triangular solve";
     case KernelRole::pack_left: return "pack left operand";
     case KernelRole::pack_right: return "pack right operand";
     case KernelRole::product: return "matrix product";

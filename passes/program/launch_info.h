@@ -23,9 +23,11 @@ enum class KernelRole : std::uint8_t {
   scatter_link,     ///< links runs of equal indices across chunks
   scatter_add,
   clear,
-  scan,   ///< prefix sums or linear recurrences along a dim
-  sort,   ///< of rows
-  top_k,  ///< top k elements of rows
+  scan,    ///< prefix sums or linear recurrences along a dim
+  sort,    ///< of rows
+  top_k,   ///< top k elements of rows
+  factor,  ///< a triangular factor of a matrix
+  solve,   ///< of triangular systems
   pack_left,
   pack_right,
   product,

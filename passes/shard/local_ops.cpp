@@ -95,6 +95,8 @@ class LocalOp {
       case CustomKind::cumsum:
       case CustomKind::linear_recurrence:
       case CustomKind::argsort:
+      case CustomKind::cholesky:
+      case CustomKind::solve_triangular:
       case CustomKind::grouped_matmul:
       case CustomKind::segment_outer:
       case CustomKind::concat:

@@ -124,3 +124,91 @@ TEST_CASE("derived ops: gradients, at the caller's line", "[derived]") {
   for (const ir::ValueId id : ir::all_values(graph))
     if (graph[id].loc.known()) CHECK(graph[id].loc.file().find("derived_ops_test.cpp") != std::string::npos);
 }
+
+TEST_CASE("methods are second forms of functions", "[derived]") {
+  using Form = std::function<Tensor(const Graph& g, const Tensor& x)>;
+  const List positive{1, 2, 3, 4.5, 0.25, 6};
+  const auto same = [&](const Form& method, const Form& function) {
+    const List found = results(method, positive);
+    CHECK(found == results(function, positive));
+    CHECK(!found.empty());
+  };
+#define LATHE_SAME(name) same([](auto&, auto& x) { return x.name(); }, [](auto&, auto& x) { return name(x); })
+  LATHE_SAME(abs), LATHE_SAME(sign), LATHE_SAME(floor), LATHE_SAME(ceil), LATHE_SAME(round), LATHE_SAME(trunc);
+  LATHE_SAME(exp), LATHE_SAME(expm1), LATHE_SAME(log), LATHE_SAME(log1p), LATHE_SAME(sqrt), LATHE_SAME(rsqrt);
+  LATHE_SAME(square), LATHE_SAME(reciprocal), LATHE_SAME(sin), LATHE_SAME(cos), LATHE_SAME(tanh), LATHE_SAME(erf);
+  LATHE_SAME(sigmoid), LATHE_SAME(softplus), LATHE_SAME(relu), LATHE_SAME(gelu), LATHE_SAME(silu), LATHE_SAME(prod);
+  LATHE_SAME(norm), LATHE_SAME(isnan), LATHE_SAME(isfinite), LATHE_SAME(tril), LATHE_SAME(triu), LATHE_SAME(argsort);
+#undef LATHE_SAME
+  same([](auto&, auto& x) { return x.argmin(1); }, [](auto&, auto& x) { return argmin(x, 1); });
+  same([](auto&, auto& x) { return (x > 2).any(1); }, [](auto&, auto& x) { return any(x > 2, 1); });
+  same([](auto&, auto& x) { return (x > 2).all(1); }, [](auto&, auto& x) { return all(x > 2, 1); });
+  same([](auto&, auto& x) { return x.clamp(1, 3); }, [](auto&, auto& x) { return clamp(x, 1, 3); });
+  same([](auto&, auto& x) { return x.maximum(2); }, [](auto&, auto& x) { return maximum(x, 2); });
+  same([](auto&, auto& x) { return x.minimum(x * x); }, [](auto&, auto& x) { return minimum(x, x * x); });
+  same([](auto&, auto& x) { return x.pow(x); }, [](auto&, auto& x) { return pow(x, x); });
+  same([](auto&, auto& x) { return x.where(x > 2, 0); }, [](auto&, auto& x) { return where(x > 2, x, 0); });
+  same([](auto&, auto& x) { return x.cumsum(1); }, [](auto&, auto& x) { return cumsum(x, 1); });
+  same([](auto&, auto& x) { return x.flip(1); }, [](auto&, auto& x) { return flip(x, 1); });
+  same([](auto&, auto& x) { return x.roll(1, 1); }, [](auto&, auto& x) { return roll(x, 1, 1); });
+  same([](auto&, auto& x) { return x[0].outer(x[1]); }, [](auto&, auto& x) { return outer(x[0], x[1]); });
+  same([](auto&, auto& x) { return x.sort(1, true).values; }, [](auto&, auto& x) { return sort(x, 1, true).values; });
+  same([](auto&, auto& x) { return x.top_k(2).indices; }, [](auto&, auto& x) { return top_k(x, 2).indices; });
+  same([](auto&, auto& x) { return x.view({6}); }, [](auto&, auto& x) { return view(x, {6}); });
+  same([](auto&, auto& x) { return x.reshape({3, 2}); }, [](auto&, auto& x) { return reshape(x, {3, 2}); });
+  same([](auto&, auto& x) { return x.transpose(0, 1); }, [](auto&, auto& x) { return transpose(x, 0, 1); });
+  same([](auto&, auto& x) { return x.permute({1, 0}); }, [](auto&, auto& x) { return permute(x, {1, 0}); });
+  same([](auto&, auto& x) { return x.unsqueeze(0).expand({2, 2, 3}); },
+       [](auto&, auto& x) { return expand(unsqueeze(x, 0), {2, 2, 3}); });
+  same([](auto&, auto& x) { return x.slice(1, 0, 1).squeeze(1); },
+       [](auto&, auto& x) { return squeeze(x.slice(1, 0, 1), 1); });
+  same([](auto&, auto& x) { return x.flatten(0, 1); }, [](auto&, auto& x) { return flatten(x, 0, 1); });
+  same([](auto&, auto& x) { return x.select(1, -1); }, [](auto&, auto& x) { return select(x, 1, -1); });
+  same([](auto&, auto& x) { return x.split(2, 1)[1]; }, [](auto&, auto& x) { return split(x, 2, 1)[1]; });
+  same([](auto&, auto& x) { return x.chunk(3, 1)[2]; }, [](auto&, auto& x) { return chunk(x, 3, 1)[2]; });
+  same([](auto&, auto& x) { return x.slice(1, 0, 2).diagonal(); },
+       [](auto&, auto& x) { return diagonal(x.slice(1, 0, 2)); });
+  same([](auto&, auto& x) { return x.repeat_interleave(2, 1); },
+       [](auto&, auto& x) { return repeat_interleave(x, 2, 1); });
+}
+
+TEST_CASE("an index selects a row, a tensor of indices gathers rows", "[derived]") {
+  CHECK(results([](auto&, auto& x) { return x[0]; }) == List{1, -2, 3});
+  CHECK(results([](auto&, auto& x) { return x[-1]; }) == List{4.5, 0, -6});
+  CHECK(results([](auto&, auto& x) { return x[x.size(0) - 1][1]; }) == List{0});
+  CHECK(results([](auto& g, auto& x) { return x[g.literal({3}, {1, 0, 1}, i64)]; }) ==
+        List{4.5, 0, -6, 1, -2, 3, 4.5, 0, -6});
+}
+
+TEST_CASE("trunc rounds towards 0", "[derived]") {
+  CHECK(results([](auto&, auto& x) { return trunc(x * 0.5); }) == List{0, -1, 1, 2, 0, -3});
+}
+
+TEST_CASE("operators on bits: integers bit by bit, bools logically", "[derived]") {
+  const auto whole = [](auto& x) { return x.trunc().to(i64); };  // 1, -2, 3, 4, 0, -6
+  CHECK(results([&](auto&, auto& x) { return whole(x) & 6; }) == List{0, 6, 2, 4, 0, 2});
+  CHECK(results([&](auto&, auto& x) { return whole(x) | 1; }) == List{1, -1, 3, 5, 1, -5});
+  CHECK(results([&](auto&, auto& x) { return whole(x) ^ whole(x); }) == List(6, 0));
+  CHECK(results([&](auto&, auto& x) { return ~whole(x); }) == List{-2, 1, -4, -5, -1, 5});
+  CHECK(results([&](auto&, auto& x) { return whole(x) << 2; }) == List{4, -8, 12, 16, 0, -24});
+  CHECK(results([&](auto&, auto& x) { return whole(x) >> whole(x).abs(); }) == List{0, -1, 0, 0, 0, -1});
+  CHECK(results([](auto&, auto& x) { return (x > 0) ^ (x > 2); }) == List{1, 0, 0, 0, 0, 0});
+  CHECK(results([](auto&, auto& x) { return (x > 0) & ~(x > 2); }) == List{1, 0, 0, 0, 0, 0});
+  CHECK(results([&](auto&, auto& x) {
+          Tensor y = whole(x);
+          y &= whole(x);
+          y |= whole(x) << 1;
+          y ^= whole(x);
+          return y;
+        })[0] == 2);
+}
+
+TEST_CASE("triangular systems: the solution of a symmetric one", "[derived]") {
+  const List found = results([](auto&, auto& x) {
+    const Tensor a = matmul(x, x.transpose(0, 1)), factor = cholesky(a);
+    const Tensor half = solve_triangular(factor, x), solution = solve_triangular(factor, half, {.transpose = true});
+    return matmul(a, solution);
+  });
+  const List expected{1, -2, 3, 4.5, 0, -6};
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == Approx(expected[i]).margin(1e-12));
+}

@@ -207,7 +207,7 @@ Case GraphMaker::run() {
 
 GraphMaker::Maybe GraphMaker::step() {
   static const std::vector<int> heavy = {22, 23, 24, 25, 29, 29};
-  switch (wide_ && one_in(2) ? any_of(heavy) : below(32)) {
+  switch (wide_ && one_in(2) ? any_of(heavy) : below(33)) {
     case 0:
     case 1:
     case 2: return unary();
@@ -239,6 +239,7 @@ GraphMaker::Maybe GraphMaker::step() {
     case 28: return training_loss(pick_float());
     case 30: return one_in(2) ? rounded_constant() : rounded_once();
     case 31: return integer_extreme();
+    case 32: return triangular(pick_float());
     default: return attention_block();
   }
 }

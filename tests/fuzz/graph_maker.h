@@ -69,6 +69,7 @@ class GraphMaker {
   Maybe sliced(const Value& a);
   Maybe windows_of(const Value& a);
   Maybe reduction(const Value& a);
+  Maybe triangular(const Value& a);
   Maybe joined(const Value& a);
   Maybe indexed(const Value& a);
   Maybe product();

@@ -9,7 +9,7 @@ using namespace ir;
 
 GraphMaker::Maybe GraphMaker::unary() {
   const Value a = pick_float();
-  switch (below(21)) {
+  switch (below(23)) {
     case 0: return neg(a);
     case 1: return abs(a);
     case 2: return exp(tanh(a));
@@ -30,6 +30,8 @@ GraphMaker::Maybe GraphMaker::unary() {
     case 17: return pow(tanh(a), static_cast<double>(below(4)));
     case 18: return clamp(a, -0.75, 1.25);
     case 19: return softplus(a);
+    case 20: return log1p(abs(tanh(a)));
+    case 21: return expm1(tanh(a));
     default: return one_in(2) ? stop_gradient(a) : reciprocal(add(square(tanh(a)), 0.5));
   }
 }
@@ -59,7 +61,7 @@ GraphMaker::Maybe GraphMaker::integer() {
   if (!a || a->dtype() == boolean) return std::nullopt;
   const Maybe b = pick_like(*a);
   if (!b) return std::nullopt;
-  switch (below(10)) {
+  switch (below(14)) {
     case 0: return add(*a, *b);
     case 1: return sub(*a, *b);
     case 2: return mul(*a, *b);
@@ -69,6 +71,10 @@ GraphMaker::Maybe GraphMaker::integer() {
     case 6: return minimum(*a, neg(*b));
     case 7: return abs(sub(*a, 2.0));
     case 8: return sign(*a);
+    case 9: return one_in(2) ? bitwise_and(*a, *b) : bitwise_not(*a);
+    case 10: return bitwise_or(*a, *b);
+    case 11: return bitwise_xor(*a, *b);
+    case 12: return one_in(2) ? shift_left(*a, *b) : one_in(2) ? shift_right(*a, *b) : shift_right_logical(*a, *b);
     default: return add(mul(*a, 3.0), -1.0);
   }
 }

@@ -114,8 +114,11 @@ GraphMaker::Maybe GraphMaker::reduction(const Value& a) {
     return size.is(0) ? std::nullopt : Maybe(argmax(*steady, along));
   }
   if (!is_float(a.dtype()))
-    return one_in(3) ? sum(a, dims, keepdim) : one_in(2) ? max(a, dims, keepdim) : min(a, dims, keepdim);
-  switch (below(9)) {
+    return one_in(3)   ? sum(a, dims, keepdim)
+           : one_in(8) ? prod(a, dims, keepdim)
+           : one_in(2) ? max(a, dims, keepdim)
+                       : min(a, dims, keepdim);
+  switch (below(10)) {
     case 0:
     case 1: return sum(tanh(a), dims, keepdim);
     case 2: return max(a, dims, keepdim);
@@ -124,8 +127,19 @@ GraphMaker::Maybe GraphMaker::reduction(const Value& a) {
     case 5: return var(a, dims, keepdim, below(2));
     case 6: return logsumexp(a, d, keepdim);
     case 7: return sum(square(tanh(a)), dims, true);
+    case 8: return prod(tanh(a), dims, keepdim);
     default: return mean(mul(a, a), dims, keepdim);
   }
+}
+
+/// A well-conditioned matrix of the products of the last dim: tanh(a) tanh(a)^T + 2.
+GraphMaker::Maybe GraphMaker::triangular(const Value& a) {
+  if (a.rank() < 2 || !is_float(a.dtype())) return std::nullopt;
+  const Value b = tanh(a);
+  const Dim n = a.shape()[a.rank() - 2];
+  const Value same = eq(iota(builder_, {n, 1}, 0, i64), iota(builder_, {1, n}, 1, i64));
+  const Value factor = cholesky(add(matmul(b, transpose(b, -1, -2)), mul(cast(same, a.dtype()), 2.0)));
+  return one_in(3) ? factor : solve_triangular(factor, b, false, one_in(2), one_in(4));
 }
 
 GraphMaker::Maybe GraphMaker::joined(const Value& a) {

@@ -256,10 +256,24 @@ TEST_CASE("rope rotates the halves of the last dim") {
   CHECK(rope(half_known, half_known, half_known).shape() == Shape{d * 2});
 }
 
+TEST_CASE("log1p and expm1 keep tiny numbers, and both ends of the range") {
+  Interpreted t;
+  const Numbers points{1e-300, -1e-20, 3e-9, -2e-4, 0.3, -0.9, 1.5, 20, 700, -40};
+  const Value x = t.input({static_cast<std::int64_t>(points.size())}, points);
+  const Numbers found = t.numbers(expm1(x));
+  for (std::size_t i = 0; i < points.size(); ++i) CHECK(found[i] == Approx(std::expm1(points[i])).epsilon(1e-15));
+  const Numbers logs = t.numbers(log1p(x));
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) CHECK(logs[i] == Approx(std::log1p(points[i])).epsilon(1e-15));
+  CHECK(std::isnan(logs.back()));
+  CHECK(t.numbers(log1p(t.input({4}, {-1, infinity, 1e300, 0}))) == Numbers{-infinity, infinity, std::log(1e300), 0});
+  CHECK(t.numbers(expm1(t.input({3}, {-infinity, infinity, 0}))) == Numbers{-1, infinity, 0});
+}
+
 TEST_CASE("16-bit composites compute inside in f32") {
   const std::vector<const Op*> computed_in_f32 = {
-      &ops::softmax,  &ops::log_softmax, &ops::logsumexp, &ops::mean,    &ops::var,      &ops::layer_norm,
-      &ops::rms_norm, &ops::gelu,        &ops::silu,      &ops::sigmoid, &ops::softplus, &ops::cross_entropy,
+      &ops::softmax,    &ops::log_softmax,   &ops::logsumexp, &ops::mean,  &ops::var,
+      &ops::layer_norm, &ops::rms_norm,      &ops::gelu,      &ops::silu,  &ops::sigmoid,
+      &ops::softplus,   &ops::cross_entropy, &ops::log1p,     &ops::expm1,
   };
   for (const Op* op : computed_in_f32) {
     CAPTURE(op->name.value);

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/ops/functional/functional_composites.h"
 #include "tests/support/graphs/interpreted.h"
 
 using namespace lathe;
@@ -38,6 +39,34 @@ TEST_CASE("integers are exact and wrap, and division truncates and never traps")
   CHECK(t.run(rem(a, b)).same_bits(HostTensor::from_ints({4}, {0, -1, 0, 0})));
   const Value narrow = t.input(HostTensor::from_ints({1}, {2147483647}, i32));
   CHECK(t.run(add(narrow, 1.0)).get_int(0) == -2147483648LL);
+}
+
+TEST_CASE("bits of integers: masks, and shifts by any count") {
+  Interpreted t;
+  using Integers = std::vector<std::int64_t>;
+  const std::int64_t low = std::numeric_limits<std::int64_t>::min(), odd = (std::int64_t{1} << 53) + 1;
+  const auto integers = [&](const Value& value) {
+    const HostTensor tensor = t.run(value);
+    Integers result;
+    for (std::int64_t i = 0; i < tensor.numel(); ++i) result.push_back(tensor.get_int(i));
+    return result;
+  };
+  const Value a = t.input(HostTensor::from_ints({4}, {12, -7, low, odd}));
+  const Value b = t.input(HostTensor::from_ints({4}, {10, 3, -1, odd - 1}));
+  CHECK(integers(bitwise_and(a, b)) == Integers{8, 1, low, odd - 1});
+  CHECK(integers(bitwise_or(a, b)) == Integers{14, -5, -1, odd});
+  CHECK(integers(bitwise_xor(a, b)) == Integers{6, -6, -1 - low, 1});
+  CHECK(integers(bitwise_not(a)) == Integers{-13, 6, -1 - low, -1 - odd});
+  const Value by = t.input(HostTensor::from_ints({4}, {2, 1, 63, 64}));
+  CHECK(integers(shift_left(a, by)) == Integers{48, -14, 0, 0});
+  CHECK(integers(shift_right(a, by)) == Integers{3, -4, -1, 0});
+  CHECK(integers(shift_right_logical(a, by)) == Integers{3, std::numeric_limits<std::int64_t>::max() - 3, 1, 0});
+  const Value narrow = t.input(HostTensor::from_ints({4}, {-8, -8, 1, -1}, i32));
+  const Value count = t.input(HostTensor::from_ints({4}, {1, 32, 31, -1}, i32));
+  CHECK(integers(shift_right_logical(narrow, count)) == Integers{2147483644, 0, 0, 0});
+  CHECK(integers(shift_right(narrow, count)) == Integers{-4, -1, 0, -1});
+  CHECK(integers(shift_left(narrow, count)) == Integers{-16, 0, -2147483648LL, 0});
+  CHECK(error_label([&] { shift_left(t.input({1}, {1}), t.input({1}, {1})); }) == "dtype_kind");
 }
 
 TEST_CASE("minimum, maximum, sign and rounding of special values") {

@@ -30,6 +30,17 @@ TEST_CASE("sum, max and min over dims") {
   CHECK(error_label([&] { sum(lt(a, a)); }) == "dtype_kind");
 }
 
+TEST_CASE("prod over dims") {
+  Interpreted t;
+  const Value a = t.input({2, 3}, {1, 5, 3, -4, 0, 2});
+  CHECK(t.numbers(prod(a, {1})) == Numbers{15, 0});
+  CHECK(t.numbers(prod(a, {0}, true)) == Numbers{-4, 0, 6});
+  CHECK(t.numbers(prod(a)) == Numbers{0});
+  CHECK(t.numbers(prod(t.input({2, 0}, {}), {1})) == Numbers{1, 1});
+  CHECK(t.run(prod(t.input({3}, {1 << 20, 1 << 20, 1 << 20}, i64))).get_int(0) == std::int64_t{1} << 60);
+  CHECK(error_label([&] { prod(lt(a, a)); }) == "dtype_kind");
+}
+
 TEST_CASE("reductions over no elements give the identity") {
   Interpreted t;
   const Value a = t.input({2, 0}, {});

@@ -17,6 +17,7 @@
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"
 #include "tests/ops/own_op.h"
+#include "tests/support/tensors/diagonal.h"
 #include "tests/support/tensors/distance.h"
 
 /// Graphs and tensors for the samples in every op's record.
@@ -58,6 +59,7 @@ inline HostTensor random_tensor(const SampleOperand& operand, std::mt19937& gene
     else
       result.set(i, real(generator));
   }
+  add_to_diagonal(result, operand.diagonal);
   return result;
 }
 

@@ -178,11 +178,18 @@ TEST_CASE("shard: every op with any dim split matches one process") {
   for (const auto& [name, tally] : tallies) {
     CAPTURE(name);
     const Op& op = *ir::find_op(name);
-    if (op.as<ir::Elementwise>() || op.as<ir::Reduce>()) CHECK(tally.refused == 0);
+    const auto* reduce = op.as<ir::Reduce>();
+    const bool multiplies = reduce && reduce->combine == ScalarOp::mul;  // processes do not combine products
+    if (op.as<ir::Elementwise>() || (reduce && !multiplies)) CHECK(tally.refused == 0);
+    if (multiplies) CHECK((tally.same > 0 && tally.refused > 0));
     if (op.as<ir::Contraction>()) CHECK(tally.same > tally.refused);
     seen += tally.same;
   }
   CHECK(seen > 500);
+  for (const std::string name : {"cholesky", "solve_triangular"}) {  // batches are split, matrices are not
+    CAPTURE(name);
+    CHECK((tallies[name].same > 0 && tallies[name].refused > 0));
+  }
 }
 
 TEST_CASE("shard: every op with two dims split over two axes matches one process") {
@@ -254,7 +261,8 @@ TEST_CASE("shard: every op of constants with a split result matches one process"
                 {{"kept", HostTensor(type.dtype, type.shape.evaluate({}))}}, fmt::format("m={}", ranks), "s0:m",
                 tallies);
   });
-  for (const std::string_view whole : {"cumsum", "linear_recurrence", "argsort", "top_k", "grouped_matmul"}) {
+  for (const std::string_view whole :
+       {"cumsum", "linear_recurrence", "argsort", "top_k", "grouped_matmul", "cholesky"}) {
     CAPTURE(whole);
     CHECK(tallies[std::string(whole)].refused > 0);
   }

@@ -117,6 +117,9 @@ Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = fal
 Value linear_recurrence(const Value& a, const Value& b, int dim, bool reverse = false);
 Value argsort(const Value& a, int dim, bool descending = false);               ///< positions, i64; stable
 Value top_k(const Value& a, const Dim& k, int dim = -1, bool largest = true);  ///< positions, i64, best first
+/// Solves op(a) x = b for a triangular a [.., n, n] and b [.., n, k]; op(a) is a or, with `transpose`, its transpose.
+Value solve_triangular(const Value& a, const Value& b, bool upper = false, bool transpose = false,
+                       bool unit_diagonal = false);
 /// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: multiplies rows offsets[i] .. offsets[i+1] by weight i
 /// transposed.
 Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights);

@@ -90,6 +90,11 @@ Value top_k(const Value& a, const Dim& k, int dim, bool largest) {
   return apply(ops::top_k, {a}, {{"k", k}, {"dim", from_front(dim, a.rank())}, {"largest", largest}});
 }
 
+Value solve_triangular(const Value& a, const Value& b, bool upper, bool transpose, bool unit_diagonal) {
+  return apply(ops::solve_triangular, {a, b},
+               {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit_diagonal}});
+}
+
 Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights) {
   std::vector<Value> operands = {x, offsets};
   operands.insert(operands.end(), weights.begin(), weights.end());

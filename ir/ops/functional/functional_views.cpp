@@ -63,6 +63,11 @@ Value slice(const Value& a, int dim, const Dim& start, const Dim& stop, std::int
 
 Value select(const Value& a, int dim, const Dim& index) {
   const int d = require_axis(a, dim, "select");
+  const auto number = index.value(), size = a.shape()[d].value();
+  if (number && size && (*number < -*size || *number >= *size))
+    throw UserError(a.builder().location(), "select",
+                    fmt::format("index {} is out of range for dim {} of {}", *number, d, a.type().to_string()),
+                    "slice_range", *size == 0 ? "the dim is empty" : fmt::format("use {} to {}", -*size, *size - 1));
   const Dim at = index.value().value_or(0) < 0 ? a.shape()[d].unnamed() + index : index.unnamed();
   return squeeze(slice(a, d, at, at + Dim(1)), d);
 }

@@ -98,9 +98,11 @@ HostTensor evaluate_elementwise(const Node& node, const Elementwise& meaning, Op
   if (meaning.op == ScalarOp::select) return evaluate_select(operands, sizes, held);
   if (meaning.op == ScalarOp::cast) return evaluate_cast(node.type.dtype, held, *operands[0]);
   const ScalarOp op = meaning.op;
+  const int bits = 8 * static_cast<int>(size_in_bytes(node.type.dtype));
   switch (operands[0]->dtype()) {
     case DType::i64:
-      return map_elements<std::int64_t>([op](auto x) { return integer_scalar(op, x); }, operands, sizes, held);
+      return map_elements<std::int64_t>([op, bits](auto x) { return integer_scalar(op, x, bits); }, operands, sizes,
+                                        held);
     case DType::c128:
       return map_elements<Complex>([op](auto x) { return complex_scalar(op, x); }, operands, sizes, held);
     case DType::f64:

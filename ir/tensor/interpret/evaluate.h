@@ -40,8 +40,9 @@ HostTensor to_result(HostTensor value, DType dtype, bool round);
 /// wanted value depends on has -1. A wanted value lives to the end.
 NodeMap<std::int32_t> last_readers(const Graph& graph, std::span<const ValueId> wanted);
 
-/// Evaluate a scalar operation on integers (they wrap; x / 0 and x rem 0 are 0) and on complex numbers.
-std::int64_t integer_scalar(ScalarOp op, std::span<const std::int64_t> x);
+/// Evaluate a scalar operation on integers (they wrap; x / 0 and x rem 0 are 0; shifts use their
+/// width, `bits`) and on complex numbers.
+std::int64_t integer_scalar(ScalarOp op, std::span<const std::int64_t> x, int bits = 64);
 std::complex<double> complex_scalar(ScalarOp op, std::span<const std::complex<double>> x);
 
 }  // namespace lathe::ir

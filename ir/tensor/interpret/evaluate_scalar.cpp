@@ -15,13 +15,17 @@ std::int64_t quotient(std::int64_t a, std::int64_t b) {
 
 std::int64_t remainder(std::int64_t a, std::int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 
+/// Whether a shift leaves any of `bits` bits; negative counts are large here.
+bool shifts(std::uint64_t count, int bits) { return count < static_cast<std::uint64_t>(bits); }
+std::uint64_t lowest(int bits) { return bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1; }
+
 [[noreturn]] void not_defined(ScalarOp op, std::string_view kind) {
   throw InternalError(std::string(name(op)) + " is not defined for " + std::string(kind));
 }
 
 }  // namespace
 
-std::int64_t integer_scalar(ScalarOp op, std::span<const std::int64_t> x) {
+std::int64_t integer_scalar(ScalarOp op, std::span<const std::int64_t> x, int bits) {
   const std::int64_t a = x[0], b = x.size() > 1 ? x[1] : 0;
   const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
   switch (op) {
@@ -42,6 +46,8 @@ std::int64_t integer_scalar(ScalarOp op, std::span<const std::int64_t> x) {
     case ScalarOp::bit_and: return a & b;
     case ScalarOp::bit_or: return a | b;
     case ScalarOp::bit_xor: return a ^ b;
+    case ScalarOp::shift_left: return shifts(ub, bits) ? wrapped(ua << ub) : 0;
+    case ScalarOp::shift_right: return shifts(ub, bits) ? wrapped((ua & lowest(bits)) >> ub) : 0;
     case ScalarOp::select: return a != 0 ? x[1] : x[2];
     case ScalarOp::cast: return a;
     default: not_defined(op, "integers");

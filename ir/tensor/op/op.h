@@ -105,6 +105,8 @@ enum class CustomKind {
   linear_recurrence,
   argsort,
   top_k,
+  cholesky,
+  solve_triangular,
   grouped_matmul,
   segment_outer,
   concat,

@@ -28,6 +28,7 @@ struct SampleOperand {
   std::vector<std::int64_t> sizes;
   DType dtype = f64;
   double low = -2, high = 2;
+  double diagonal = 0;  ///< added to the diagonal of the last two dims, so that matrices are well conditioned
 };
 /// A small valid use of an op, for the all-ops test and the fuzzer.
 struct Sample {

@@ -17,8 +17,8 @@ const Form& get(const Region& region, std::string_view wanted) {
 }  // namespace
 
 std::string_view name(RegionKind kind) {
-  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter",   "attention",
-                                               "scan", "sort",    "grouped", "collective"};
+  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter",    "attention",
+                                               "scan", "sort",    "grouped", "triangular", "collective"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -32,6 +32,7 @@ RegionForm form_of(RegionKind kind) {
     case RegionKind::scan: return ScanRegion{};
     case RegionKind::sort: return SortRegion{};
     case RegionKind::grouped: return GroupedRegion{};
+    case RegionKind::triangular: return TriangularRegion{};
     case RegionKind::collective: return CollectiveRegion{};
   }
   throw InternalError("a kind of region out of range");

@@ -31,10 +31,11 @@ struct AttentionRegion {
 struct ScanRegion {};
 struct SortRegion {};
 struct GroupedRegion {};
+struct TriangularRegion {};
 struct CollectiveRegion {};
 
 using RegionForm = std::variant<RowsRegion, ProductRegion, ColumnsRegion, ScatterRegion, AttentionRegion, ScanRegion,
-                                SortRegion, GroupedRegion, CollectiveRegion>;
+                                SortRegion, GroupedRegion, TriangularRegion, CollectiveRegion>;
 /// Returns the form of a kind, without its data.
 RegionForm form_of(RegionKind kind);
 

@@ -14,6 +14,8 @@ std::optional<RegionKind> own_region(const ir::Node& node) {
     case CustomKind::linear_recurrence: return RegionKind::scan;
     case CustomKind::argsort:
     case CustomKind::top_k: return RegionKind::sort;
+    case CustomKind::cholesky:
+    case CustomKind::solve_triangular: return RegionKind::triangular;
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer: return RegionKind::grouped;
     case CustomKind::collective: return RegionKind::collective;

@@ -16,10 +16,11 @@ enum class RegionKind : std::uint8_t {
   scan,        ///< a cumsum or linear_recurrence
   sort,        ///< an argsort or a top_k
   grouped,     ///< a grouped_matmul, or each segment_outer of the same operands
+  triangular,  ///< a cholesky or a solve_triangular
   collective,  ///< a collective: no kernel computes it
 };
-inline constexpr int region_kinds = 9;
-/// "rows", "product", "columns", "scatter", "attention", "scan", "sort", "grouped" or "collective".
+inline constexpr int region_kinds = 10;
+/// "rows", "product", "columns", "scatter", "attention", "scan", "sort", "grouped", "triangular" or "collective".
 std::string_view name(RegionKind kind);
 
 }  // namespace lathe

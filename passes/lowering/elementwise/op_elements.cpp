@@ -34,6 +34,8 @@ std::optional<ElementRead> OpElements::next_read(OpElement& element) {
     case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
+    case CustomKind::cholesky:
+    case CustomKind::solve_triangular:
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer:
     case CustomKind::view_as_complex:
@@ -61,6 +63,8 @@ int OpElements::emit(OpElement& element) {
     case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
+    case CustomKind::cholesky:
+    case CustomKind::solve_triangular:
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer:
     case CustomKind::view_as_complex:

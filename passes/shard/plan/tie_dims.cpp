@@ -76,10 +76,12 @@ class DimTies {
     const Node& node = graph_[id];
     const int rank = graph_[node.operands[0]].type.rank();
     const auto folded = rules::normalize_axes(node.attrs.get<std::vector<std::int64_t>>("dims"), rank);
+    const bool parts_combine = node.op->as<Reduce>()->combine != ScalarOp::mul;  // processes add, or take extrema
     int out = 0;
     for (int d = 0; d < rank; ++d) {
       const bool is_folded = std::find(folded.begin(), folded.end(), d) != folded.end();
       if (!is_folded) tie(node.operands[0], d, id, out);
+      if (is_folded && !parts_combine) block(node.operands[0], d, {id, "it multiplies all elements of the dim"});
       if (!is_folded || node.attrs.get<bool>("keepdim")) ++out;
     }
   }

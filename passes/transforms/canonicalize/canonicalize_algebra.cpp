@@ -164,7 +164,8 @@ constexpr Rule all_algebra_rules[] = {
     {"choose_either", "where(c, x, x), where(true, x, y) -> x; where(not c, x, y) -> where(c, y, x)", choose_either},
     {"logic", "not not x -> x; not (x == y) -> x != y, and back; x and true, x or false -> x", logic},
     {"same_twice", "min(x, x), max(x, x), x and x, x or x -> x", same_twice},
-    {"reduce_nothing", "sum, max, min over dims of size 1, kept -> x (the sign of a zero aside)", reduce_nothing},
+    {"reduce_nothing", "sum, prod, max, min over dims of size 1, kept -> x (the sign of a zero aside)",
+     reduce_nothing},
 };
 
 }  // namespace

@@ -38,6 +38,8 @@ bool only_reads(const Node& node) {
     case CustomKind::linear_recurrence:
     case CustomKind::argsort:
     case CustomKind::top_k:
+    case CustomKind::cholesky:
+    case CustomKind::solve_triangular:
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer:
     case CustomKind::view_as_complex:

@@ -101,6 +101,23 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   output "set" %3
 })"),
                    1e-5});
+  cases.push_back({"cholesky by a block, triangular systems",
+                   graph(R"(graph @triangular(input %x: f32[2, 5, 5], input %b: f32[2, 5, 3]) {
+  %1 = transpose %x {dim0=1, dim1=2}
+  %2 = matmul %x, %1
+  %8 = iota {dtype=f32, dim=0, shape=[5, 1]}
+  %9 = iota {dtype=f32, dim=1, shape=[1, 5]}
+  %10 = eq %8, %9
+  %11 = cast %10 {dtype=f32}
+  %c = constant {dtype=f32, shape=[], values=[9]}
+  %12 = mul %11, %c
+  %13 = add %2, %12
+  %14 = cholesky %13
+  %15 = solve_triangular %14, %b
+  output "factor" %14
+  output "x" %15
+})"),
+                   1e-4});
   cases.push_back(
       {"grouped products",
        graph(R"(graph @grouped(input %x: f32[20, 7], input %y: f32[20, 9], input %n: i64[2], input %w: f32[9, 7]) {

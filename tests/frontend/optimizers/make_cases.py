@@ -114,6 +114,49 @@ def one_cycle():
     return {"rates": torch.tensor(rates, dtype=torch.float64)}
 
 
+NETWORK = {"up": (4, 6), "down": (6, 3)}
+
+
+def network_losses(p, step):
+    """Two losses of a network with one hidden layer: against the targets y, and against -y."""
+    x, y = coefficients((5, 4), 0, step), coefficients((5, 3), 1, step)
+    result = torch.tanh(x @ p["up"]) @ p["down"]
+    return ((result - y) ** 2).mean(), ((result + y) ** 2).mean()
+
+
+def network():
+    return {name: torch.nn.Parameter(values(shape, k)) for k, (name, shape) in enumerate(NETWORK.items())}
+
+
+def sam(rho=0.05):
+    """Foret et al. 2021, algorithm 1: the gradient at p + rho g / |g| moves p, here by AdamW."""
+    p = network()
+    optimizer = torch.optim.AdamW(p.values(), lr=0.02, weight_decay=0.1)
+    for step in range(1, STEPS + 1):
+        gradients = torch.autograd.grad(network_losses(p, step)[0], list(p.values()))
+        norm = torch.sqrt(sum((g * g).sum() for g in gradients))
+        at = {name: (v + rho * g / (norm + 1e-12)).detach().requires_grad_()
+              for (name, v), g in zip(p.items(), gradients)}
+        for v, g in zip(p.values(), torch.autograd.grad(network_losses(at, step)[0], list(at.values()))):
+            v.grad = g
+        optimizer.step()
+    return {name: v.detach().clone() for name, v in p.items()}
+
+
+def two_losses():
+    """The first loss moves `up` by AdamW, the second one `down` by SGD, both from the same parameters."""
+    p = network()
+    up = torch.optim.AdamW([p["up"]], lr=0.02, weight_decay=0.1)
+    down = torch.optim.SGD([p["down"]], lr=0.05, momentum=0.9)
+    for step in range(1, STEPS + 1):
+        first, second = network_losses(p, step)
+        p["up"].grad = torch.autograd.grad(first, p["up"], retain_graph=True)[0]
+        p["down"].grad = torch.autograd.grad(second, p["down"])[0]
+        up.step()
+        down.step()
+    return {name: v.detach().clone() for name, v in p.items()}
+
+
 matrices = ["a", "b", "c"]
 cases = {
     "sgd": train(lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01)),
@@ -124,6 +167,8 @@ cases = {
     "schedule_free": train(schedule_free, after=lambda optimizer: optimizer.eval()),
     "adamw_8bit": train(AdamW8bit, shapes=BIG),
     "one_cycle": one_cycle(),
+    "sam": sam(),
+    "two_losses": two_losses(),
     "muon": train(muon(), names=matrices),
     "muon_like_adamw": train(muon(adjust_lr_fn="match_rms_adamw", nesterov=False), names=matrices),
 }

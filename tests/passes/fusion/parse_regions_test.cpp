@@ -95,9 +95,12 @@ TEST_CASE("parse_fused_graph: the text of every form of region parses to an equa
   %5 = scatter_add %i, %2 {size=16}
   %6 = add %5, %w
   %7 = mul %t, %4
+  %8 = contract %2, %2 {spec="ka,kb->ab"}
+  %9 = cholesky %8
   update %w <- %6
   update %t <- %7
   output "order" %3
+  output "factor" %9
 })"),
        })
     for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))})

@@ -9,6 +9,7 @@
 #include "passes/transforms/rebuild.h"
 #include "tests/ops/own_op.h"
 #include "tests/passes/support.h"
+#include "tests/support/tensors/diagonal.h"
 
 using namespace lathe;
 using namespace lathe::ir;
@@ -59,6 +60,7 @@ Tensors sample_arguments(const Sample& sample, unsigned seed) {
           operand.low + (operand.high - operand.low) * static_cast<double>(bits >> 40) / double(1 << 24);
       tensor.set(i, is_float(operand.dtype) || is_complex(operand.dtype) ? value : std::round(value));
     }
+    ir::test::add_to_diagonal(tensor, operand.diagonal);
     result.emplace("x" + std::to_string(result.size()), std::move(tensor));
   }
   return result;
