@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,6 +35,20 @@ inline int depth(const Size& k, int limit, int lanes) {
   if (!k || *k <= 0) return limit;
   const std::int64_t passes = (*k + limit - 1) / limit, share = (*k + passes - 1) / passes;
   return static_cast<int>((share + lanes - 1) / lanes) * lanes;
+}
+
+/// Maximum additions to one accumulator of f32. GemmTile::block explains it.
+inline constexpr int most_additions = 512;
+
+/// Returns that depth. If k has several blocks of sums of `block` steps (0: one block), returns the nearest depth
+/// that divides a block or is a multiple of it, which may be more than the limit.
+inline int depth_in_blocks(const Size& k, int limit, int lanes, int block) {
+  const int equal = depth(k, limit, lanes);
+  if (block == 0 || at_most(k, std::max(block, equal))) return equal;
+  return 2 * equal > block ? floor_to(equal, block) : static_cast<int>(std::bit_floor(static_cast<unsigned>(equal)));
+}
+inline int depth_in_blocks(const Size& k, int limit, const GemmTile& tile) {
+  return depth_in_blocks(k, limit, tile.lanes, tile.block);
 }
 
 /// Returns the depth for tiles: in pairs of k, at most `limit`.
