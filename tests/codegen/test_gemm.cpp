@@ -186,5 +186,30 @@ TEST_CASE("compiled product: long sums are precise in every plan") {
   CHECK(error_of(pairs, {.tile = tile}, target) < 2e-5);  // two roundings per step
 }
 
+TEST_CASE("compiled product: long sums by tiles") {
+  const codegen::TargetCpu target = codegen::TargetCpu::host();
+  const CpuInfo cpu = info_of(target);
+  if (!cpu.tiles) return;
+  for (const DType dtype : {bf16, f32})
+    for (const auto& [k, most] : {std::pair(65'537, 5e-6), {1'000'000, 1e-5}})
+      for (const bool known : {false, true}) {
+        const GemmProblem p{.storage = dtype,
+                            .m = 128,
+                            .n = 64,
+                            .k = k,
+                            .known = true,
+                            .open = known ? "" : "k",
+                            .equal_terms = true};
+        cpu::GemmQuery q{.cpu = cpu, .batch = 1, .m = p.m, .n = p.n};
+        q.tiles = dtype == bf16, q.split_bf16 = dtype == f32;
+        if (known) q.k = k;
+        const GemmPlan plan = cpu::plan_gemm(q);
+        CHECK(plan.strategy == cpu::GemmStrategy::tiles);
+        CAPTURE(p.text(), to_string(plan));
+        if (plan.panel > 0) continue;  // panels have kernels of their own
+        CHECK(error_of(p, plan, target) < most);
+      }
+}
+
 }  // namespace
 }  // namespace lathe::testing

@@ -53,10 +53,10 @@ struct GemmTile {
     split_tiles,
   };
   Operands operands = Operands::plain;
-  /// Maximum additions to one accumulator of f32, a power of two; 0: no limit. Its sum is then added to a total, and
-  /// it restarts from zero, so that a sum of many terms loses little to rounding. A step of k is one addition, and so
-  /// is a vector of k of dot products. Blocks start at multiples of this number of steps whatever the passes, tiles
-  /// and threads. The depth of a pass divides a block or is a multiple of it, unless all of k is one pass.
+  /// Maximum steps of k whose products one accumulator of f32 adds; 0: no limit. Its sum is then added to a total,
+  /// and it restarts from zero, so that a sum of many terms loses little to rounding. Steps of dot products are
+  /// vectors of k. Blocks start at multiples of this number whatever the passes, tiles and threads. The depth of a
+  /// pass divides a block or is a multiple of it, unless all of k is one pass; that of tiles divides it.
   int block = 0;
 
   bool pairs() const { return operands != Operands::plain; }

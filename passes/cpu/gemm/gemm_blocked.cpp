@@ -239,8 +239,8 @@ class BlockedGemm {
         [&] { store_sums(acc, at, nv, parts_); });
   }
 
-  /// A pass over several blocks of sums. The tile above goes through the epilogue during the first one, which is
-  /// whole.
+  /// A pass over several blocks of sums. The tile above goes through the epilogue during the first one; no other is
+  /// longer.
   void blocks_of_tile(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv, bool masked) {
     const Step step = tile_step(t, p, at, nv, masked);
     b_.for_loop(0, max(p.depth, 1), block_, [&](Value first) {

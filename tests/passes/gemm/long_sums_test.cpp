@@ -141,6 +141,37 @@ TEST_CASE("blocks of sums: bits of dot products do not depend on the split of th
   CHECK(GemmRun(p, one_pass).run(interpret_whole) == bits);
 }
 
+TEST_CASE("blocks of sums: tiles") {
+  constexpr int pairs = 48;  // of k per block
+  for (const bool split : {false, true})
+    for (const std::int64_t k : {20, 96, 97, 130, 200, 300})
+      for (const std::int64_t m : {30, 70, 100})
+        for (const bool known : {false, true}) {
+          cpu::GemmTile tile = small_amx_tile(split);
+          tile.block = pairs;
+          GemmProblem p{.storage = split ? f32 : bf16,
+                        .m = m,
+                        .n = m == 70 ? 40 : 75,
+                        .k = k,
+                        .lhs = axes[m % 20 > 0],
+                        .known = known};
+          check(p, {cpu::GemmStrategy::tiles, tile, Source::loaded, Source::loaded});
+          if (known || m > 30) continue;
+          p.whole = false;
+          std::string bits;
+          for (const int kc : {16, 48})
+            for (const int mc : {32, 64})
+              for (const Source source : {Source::packed, Source::loaded})
+                for (const bool all_known : {false, true}) {
+                  tile.kc = kc, tile.mc = mc, p.known = all_known;
+                  const std::string found =
+                      GemmRun(p, {cpu::GemmStrategy::tiles, tile, source, source}).run(interpret_whole);
+                  if (bits.empty()) bits = found;
+                  CHECK(found == bits);
+                }
+        }
+}
+
 TEST_CASE("plans: the passes of long sums end where their blocks do") {
   for (const DType compute : {f32, f64})
     for (const int bits : {128, 256, 512})
@@ -157,10 +188,12 @@ TEST_CASE("plans: the passes of long sums end where their blocks do") {
                                  .k = size(k)};
                 q.lhs_axis = axes[which & 1], q.rhs_axis = axes[which >> 1 & 1];
                 q.lhs_loadable = (which & 4) == 0, q.rhs_shared = (which & 8) == 0, q.pairs = (which & 16) > 0;
-                if (q.pairs && compute != f32) continue;
+                q.tiles = q.pairs && n > 17, q.split_bf16 = !q.pairs && n > 17 && m != 200;
+                if (compute != f32) q.pairs = q.tiles = q.split_bf16 = false;
                 const GemmPlan plan = cpu::plan_gemm(q);
                 const cpu::GemmTile& t = plan.tile;
-                CHECK(t.block == (compute == f32 ? 512 : 0));
+                CHECK((t.block > 0) == (compute == f32));
+                if (plan.panel > 0) continue;
                 const bool dot = plan.strategy == cpu::GemmStrategy::skinny_dot;
                 const int whole = t.block * (dot ? t.lanes : 1);
                 const std::int64_t steps = t.pairs() ? (k + 1) / 2 : k / plan.splits;

@@ -51,10 +51,24 @@ inline int depth_in_blocks(const Size& k, int limit, const GemmTile& tile) {
   return depth_in_blocks(k, limit, tile.lanes, tile.block);
 }
 
-/// Returns the depth for tiles: in pairs of k, at most `limit`.
+/// Pairs of k that an accumulator of tile_mma adds: 288 roundings, or six times as many for split bf16. All depths of
+/// its plans divide this number.
+inline constexpr int tiles_block = 4608;
+
+/// Whether sums of tile_mma have one block.
+inline bool one_block_of_tiles(const Size& k) { return at_most(k, 2 * tiles_block); }
+
+/// Returns the depth for tiles: in pairs of k, at most `limit`. If sums have several blocks, it divides a block.
 inline int pairs_deep(const Size& k, int limit) {
-  return depth(k ? Size((*k + 1) / 2) : Size(), limit, kernel::tile_depth / 2);
+  constexpr int unit = kernel::tile_depth / 2;
+  if (one_block_of_tiles(k)) return depth((*k + 1) / 2, limit, unit);
+  int deep = floor_to(limit, unit);
+  while (tiles_block % deep != 0) deep -= unit;
+  return deep;
 }
+
+/// Returns the rows of a task if its sums have several blocks: half as many, because each needs a total too.
+inline int rows_with_totals(const GemmTile& tile) { return floor_to(tile.mc / 2, tile.mr); }
 
 /// Limits a task to the size of the matmul, in whole blocks of sums.
 inline void fit_sizes(GemmTile& tile, const GemmQuery& query) {
@@ -77,7 +91,8 @@ inline GemmTile tile_of_mma() {
           .lanes = kernel::tile_side,
           .mr = 2 * kernel::tile_side,
           .nv = 2,
-          .operands = GemmTile::Operands::tiles};
+          .operands = GemmTile::Operands::tiles,
+          .block = tiles_block};
 }
 
 /// Minimum rows, columns and k for a path to pay off.
