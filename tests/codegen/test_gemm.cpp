@@ -191,10 +191,10 @@ TEST_CASE("compiled product: long sums by tiles") {
   const CpuInfo cpu = info_of(target);
   if (!cpu.tiles) return;
   for (const DType dtype : {bf16, f32})
-    for (const auto& [k, most] : {std::pair(65'537, 5e-6), {1'000'000, 1e-5}})
+    for (const auto& [k, most] : {std::pair(20'000, 5e-6), {100'000, 5e-6}})
       for (const bool known : {false, true}) {
         const GemmProblem p{.storage = dtype,
-                            .m = 128,
+                            .m = 96,
                             .n = 64,
                             .k = k,
                             .known = true,
