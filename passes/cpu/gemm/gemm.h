@@ -53,6 +53,11 @@ struct GemmTile {
     split_tiles,
   };
   Operands operands = Operands::plain;
+  /// Maximum steps of k whose products one accumulator of f32 adds; 0: no limit. Its sum is then added to a total,
+  /// and it restarts from zero, so that a sum of many terms loses little to rounding. Steps of dot products are
+  /// vectors of k. Blocks start at multiples of this number whatever the passes, tiles and threads. The depth of a
+  /// pass divides a block or is a multiple of it, unless all of k is one pass; that of tiles divides it.
+  int block = 0;
 
   bool pairs() const { return operands != Operands::plain; }
   bool tiles() const { return operands >= Operands::tiles; }
@@ -60,6 +65,8 @@ struct GemmTile {
   int terms() const { return split_bf16() ? kernel::bf16_terms : 1; }
   DType packed() const { return pairs() ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
+  /// Whether sums of so many steps have one block, so that they need no total.
+  bool one_block(std::optional<std::int64_t> steps) const { return block == 0 || (steps && *steps <= block); }
   bool operator==(const GemmTile&) const = default;
 };
 

@@ -43,14 +43,27 @@ class BlockedGemm {
   }
 
   void emit() {
-    steps_ = steps_of_k(b_, tile_, sizes_.k);
+    set_steps();
     const Value columns = block_size(b_, sizes_.n, b_.index(tile_.nc), tile_.n_step());
     const Value rows = block_size(b_, sizes_.m, rows_of_task(b_.ceil_div(sizes_.n, columns)), left_rows_);
-    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
     for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { sizes_.actual ? actual_task(t) : task(t); });
   }
 
  private:
+  void set_steps() {
+    steps_ = steps_of_k(b_, tile_, sizes_.k);
+    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
+    if (tile_.one_block(b_.constant_value(steps_))) return;
+    block_ = tile_.block;
+    LATHE_ASSERT(one_pass() || tile_.kc % block_ == 0 || block_ % tile_.kc == 0);
+    LATHE_ASSERT(!register_epilogue());
+  }
+
+  bool one_pass() const { return b_.is_constant(passes_, 1); }
+  /// Whether a block of sums takes several passes, which keep its part in `parts_`.
+  bool several_passes_per_block() const { return block_ > tile_.kc && !one_pass(); }
+  bool several_blocks_per_pass() const { return block_ > 0 && (block_ < tile_.kc || one_pass()); }
+
   /// mc rounded down to whole units of packed rows.
   int most_rows() const { return floor_to(tile_.mc, left_rows_); }
 
@@ -65,8 +78,7 @@ class BlockedGemm {
   void actual_task(const GemmTask& t) {
     const GemmSizes::Actual now = sizes_.actual();
     sizes_.m = now.m, sizes_.k = now.k;
-    steps_ = steps_of_k(b_, tile_, sizes_.k);
-    passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
+    set_steps();
     GemmTask part = t;
     part.m1 = min(t.m1, sizes_.m);
     b_.if_(part.m0 < part.m1, [&] { task(part); });
@@ -74,10 +86,11 @@ class BlockedGemm {
 
   void task(const GemmTask& t) {
     const int least = overlaps() ? 2 : 1;
-    const bool in_turn = b_.is_constant(passes_, 1) && !plan_.prefetch_right;
+    const bool in_turn = one_pass() && !plan_.prefetch_right;
     const int row_blocks = in_turn ? least : std::max(most_rows() / tile_.mr, least);
-    if (!register_epilogue())
-      sums_ = b_.alloc(tile_.compute, std::int64_t{row_blocks} * tile_.mr * tile_.nc, kernel::Space::stack, "sums");
+    const std::int64_t sums = std::int64_t{row_blocks} * tile_.mr * tile_.nc;
+    if (!register_epilogue()) sums_ = b_.alloc(tile_.compute, sums, kernel::Space::stack, "sums");
+    if (several_passes_per_block()) parts_ = b_.alloc(tile_.compute, sums, kernel::Space::stack, "parts");
     if (plan_.lhs == Source::loaded)
       left_ = b_.alloc(tile_.packed(), unit_ * (std::int64_t{left_rows_} * tile_.kc + tile_.lanes),
                        kernel::Space::stack, "left");
@@ -206,26 +219,48 @@ class BlockedGemm {
     b_.if_(left >= tile_.n_step(), whole, [&] { last(fewest); });
   }
 
+  using Accumulators = std::vector<Var>;
+  /// Adds the products of a step of k.
+  using Step = std::function<void(const Accumulators& acc, Value k)>;
+
   void micro_tile(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv, bool masked) {
-    const auto position = [&](int i, int v) { return at.sums + (i * tile_.n_step() + v * tile_.lanes); };
-    const int bytes = tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute));
-    std::vector<Var> acc;
-    for (int i = 0; i < at.rows * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
-    if (!register_epilogue())
-      b_.if_(p.continues, [&] {
-        for (int i = 0; i < at.rows; ++i)
-          for (int v = 0; v < nv; ++v)
-            b_.set(acc[index(i, v, nv)], b_.load(sums_, position(i, v), tile_.lanes, {}, bytes));
-      });
+    if (several_blocks_per_pass()) return blocks_of_tile(t, p, at, nv, masked);
+    const Accumulators acc = zeros(at, nv);
+    if (several_passes_per_block())
+      b_.if_(p.k0 % block_ > 0, [&] { load_sums(acc, at, nv, parts_); });
+    else if (block_ == 0 && !register_epilogue())
+      b_.if_(p.continues, [&] { load_sums(acc, at, nv, sums_); });
+    steps(t, at, nv, {acc, b_.index(0), p.depth, p.last}, tile_step(t, p, at, nv, masked));
+    if (register_epilogue()) return finish_tile(t, at, nv, acc);
+    if (block_ == 0) return store_sums(acc, at, nv, sums_);
+    if (!several_passes_per_block()) return add_to_total(acc, at, nv, p.continues);
+    b_.if_(
+        p.last || kernel::equal((p.k0 + p.depth) % block_, 0), [&] { add_to_total(acc, at, nv, p.k0 >= block_); },
+        [&] { store_sums(acc, at, nv, parts_); });
+  }
+
+  /// A pass over several blocks of sums. The tile above goes through the epilogue during the first one; no other is
+  /// longer.
+  void blocks_of_tile(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv, bool masked) {
+    const Step step = tile_step(t, p, at, nv, masked);
+    b_.for_loop(0, max(p.depth, 1), block_, [&](Value first) {
+      const Accumulators acc = zeros(at, nv);
+      const Value overlapped = p.last && kernel::equal(first, 0);
+      steps(t, at, nv, {acc, first, min(first + block_, p.depth), overlapped}, step);
+      add_to_total(acc, at, nv, p.k0 + first > 0);
+    });
+  }
+
+  Step tile_step(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv, bool masked) {
     const auto left = left_elements(t, p, at);
     const auto right = right_vectors(t, p, at.n, masked);
     const Builder::Body prefetch = operand_prefetch(t, p, at);
-    const auto step = [&](Value k) {
+    return [this, t, p, nv, left, right, prefetch, rows = at.rows](const Accumulators& acc, Value k) {
       if (prefetch) prefetch(k);
       if (copying_) remainder_->copy(t.batch, p.k0 + k, p.k0 + k + 1);
       std::vector<Value> column;
       for (int v = 0; v < nv; ++v) column.push_back(right(k, v));
-      for (int i = 0; i < at.rows; ++i) {
+      for (int i = 0; i < rows; ++i) {
         const Value row = in_every_lane(b_, left(k, i), tile_.lanes);
         for (int v = 0; v < nv; ++v) {
           const Var sum = acc[index(i, v, nv)];
@@ -233,12 +268,41 @@ class BlockedGemm {
         }
       }
     };
-    overlaps() ? steps_and_epilogue(t, p, at, nv, step) : b_.for_loop(0, p.depth, 1, step);
-    if (register_epilogue()) return finish_tile(t, at, nv, acc);
-    for (int i = 0; i < at.rows; ++i)
-      for (int v = 0; v < nv; ++v) b_.store(sums_, position(i, v), b_.get(acc[index(i, v, nv)]), {}, bytes);
   }
 
+  Accumulators zeros(const TilePosition& at, int nv) {
+    Accumulators acc;
+    for (int i = 0; i < at.rows * nv; ++i) acc.push_back(b_.var({tile_.compute, tile_.lanes}, zero()));
+    return acc;
+  }
+
+  /// Calls body(accumulator, position in the scratch of sums) for each vector of a tile.
+  void each_vector(const Accumulators& acc, const TilePosition& at, int nv,
+                   const std::function<void(const Var& sum, Value position)>& body) const {
+    for (int i = 0; i < at.rows; ++i)
+      for (int v = 0; v < nv; ++v) body(acc[index(i, v, nv)], at.sums + (i * tile_.n_step() + v * tile_.lanes));
+  }
+
+  void load_sums(const Accumulators& acc, const TilePosition& at, int nv, Buffer from) {
+    each_vector(acc, at, nv, [&](const Var& sum, Value position) { b_.set(sum, load_vector(from, position)); });
+  }
+
+  void store_sums(const Accumulators& acc, const TilePosition& at, int nv, Buffer to) {
+    each_vector(acc, at, nv,
+                [&](const Var& sum, Value position) { b_.store(to, position, b_.get(sum), {}, vector_bytes()); });
+  }
+
+  /// Adds the sums of a finished block to the totals. The first block has none and is stored.
+  void add_to_total(const Accumulators& acc, const TilePosition& at, int nv, Value continues) {
+    b_.if_(continues, [&] {
+      each_vector(acc, at, nv,
+                  [&](const Var& sum, Value position) { b_.set(sum, load_vector(sums_, position) + b_.get(sum)); });
+    });
+    store_sums(acc, at, nv, sums_);
+  }
+
+  int vector_bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
+  Value load_vector(Buffer from, Value position) { return b_.load(from, position, tile_.lanes, {}, vector_bytes()); }
   /// Returns the prefetches of a tile at a step of k: the left operand's next rows. With prefetch_right: its own
   /// columns prefetch_steps ahead or, in blocks of k, its row block's share of the next columns.
   Builder::Body operand_prefetch(const GemmTask& t, const GemmPass& p, const TilePosition& at) {
@@ -249,7 +313,7 @@ class BlockedGemm {
         for (int v = 0; v < vectors; ++v) rhs_.prefetch(batch, n + v * tile_.lanes, k0 + k);
       };
     };
-    if (b_.is_constant(passes_, 1)) return prefetch(tile_.nv, at.n, b_.index(plan_.prefetch_steps));
+    if (one_pass()) return prefetch(tile_.nv, at.n, b_.index(plan_.prefetch_steps));
     const auto rows = static_cast<int>(std::min<std::int64_t>(*b_.constant_value(sizes_.m), most_rows()));
     const int row_blocks = (rows + tile_.mr - 1) / tile_.mr, share = (tile_.nv + row_blocks - 1) / row_blocks;
     const Value beside = at.n + tile_.n_step(), more = beside < t.n1;
@@ -273,7 +337,7 @@ class BlockedGemm {
   }
 
   /// Whether a tile's results go from registers to the epilogue.
-  bool register_epilogue() const { return plan_.register_epilogue && b_.is_constant(passes_, 1); }
+  bool register_epilogue() const { return plan_.register_epilogue && one_pass(); }
 
   /// Passes a whole tile to the epilogue.
   void finish_tile(const GemmTask& t, const TilePosition& at, int nv, const std::vector<Var>& acc) {
@@ -296,29 +360,36 @@ class BlockedGemm {
     return whole || known_multiple(b_, sizes_.n, tile_.lanes) ? Value{} : b_.tail_mask(sizes_.n - n, tile_.lanes);
   }
 
-  /// Processes all steps of k, in as many parts as a row block has rows. In the last pass, each part first prefetches
-  /// the memory that the epilogue of one row accesses. It also finishes that row of the tile above, so that divisions
-  /// and square roots overlap with the sums.
-  void steps_and_epilogue(const GemmTask& t, const GemmPass& p, const TilePosition& at, int nv,
-                          const Builder::Body& step) {
-    const Value part = b_.ceil_div(p.depth, tile_.mr);
+  /// Steps lo .. hi of a pass, which the accumulators add.
+  struct Steps {
+    const Accumulators& acc;
+    Value lo, hi;
+    Value last;  ///< whether the epilogue of the tile above may overlap with them
+  };
+
+  /// Processes steps of k. With overlap, it does so in as many parts as a row block has rows. In the last pass, each
+  /// part first prefetches the memory that the epilogue of one row accesses. It also finishes that row of the tile
+  /// above, so that divisions and square roots overlap with the sums.
+  void steps(const GemmTask& t, const TilePosition& at, int nv, const Steps& of, const Step& step) {
+    const Builder::Body body = [&](Value k) { step(of.acc, k); };
+    if (!overlaps()) return b_.for_loop(of.lo, of.hi, 1, body);
+    const Value part = b_.ceil_div(of.hi - of.lo, tile_.mr);
     b_.for_loop(0, tile_.mr, 1, [&](Value row) {
-      b_.if_(p.last, [&] {
+      b_.if_(of.last, [&] {
         for (int v = 0; v < nv; ++v) prefetch_(t.batch, at.m + row, at.n + v * tile_.lanes);
       });
-      b_.if_(p.last && at.m > t.m0, [&] { finish_above(t, at, row, nv); });
-      const Value first = row * part;
-      b_.for_loop(first, min(first + part, p.depth), 1, step);
+      b_.if_(of.last && at.m > t.m0, [&] { finish_above(t, at, row, nv); });
+      const Value first = of.lo + row * part;
+      b_.for_loop(first, min(first + part, of.hi), 1, body);
     });
   }
 
   /// Passes a row of the tile above to the epilogue.
   void finish_above(const GemmTask& t, const TilePosition& at, Value row, int nv) {
-    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+    const int lanes = tile_.lanes;
     const RowEpilogue consume = epilogue_(t.batch, at.m - tile_.mr + row);
     for (int v = 0; v < nv; ++v) {
-      const Value n = at.n + v * lanes,
-                  sums = b_.load(sums_, at.above + (row * tile_.n_step() + v * lanes), lanes, {}, bytes);
+      const Value n = at.n + v * lanes, sums = load_vector(sums_, at.above + (row * tile_.n_step() + v * lanes));
       consume(n, lanes, sums, mask_of(n, nv));
     }
   }
@@ -364,22 +435,20 @@ class BlockedGemm {
       const Value micro_panel = rhs_.batch_in_workspace(t.batch) * micro_panels + n / tile_.n_step();
       base = (micro_panel * steps_ + p.k0) * tile_.n_step();
     }
-    const int bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
-    return [this, buffer, base, lanes, bytes](Value k, int v) {
+    return [this, buffer, base, lanes, bytes = vector_bytes()](Value k, int v) {
       return b_.load(buffer, (base + (k * tile_.n_step() + v * lanes)) * unit_, unit_ * lanes, {}, bytes);
     };
   }
 
   /// Passes the finished rows m .. of a row block, whose sums start at `base`, to the epilogue.
   void row_block_epilogue(const GemmTask& t, Value m, Value base) {
-    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute)),
-              step = tile_.n_step();
+    const int lanes = tile_.lanes, step = tile_.n_step();
     const Value width = t.n1 - t.n0, even = width / step * step;
     b_.for_loop(m, min(m + tile_.mr, t.m1), 1, [&](Value row) {
       const RowEpilogue consume = epilogue_(t.batch, row);
       const Value position = base + (row - m) * step;
       const auto vector = [&](Value column, Value c, Value mask) {
-        consume(t.n0 + column + c, lanes, b_.load(sums_, position + column * tile_.mr + c, lanes, {}, bytes), mask);
+        consume(t.n0 + column + c, lanes, load_vector(sums_, position + column * tile_.mr + c), mask);
       };
       b_.for_loop(0, even, step, [&](Value column) {
         for (int v = 0; v < tile_.nv; ++v) vector(column, b_.index(v * lanes), {});
@@ -397,8 +466,9 @@ class BlockedGemm {
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   const EpiloguePrefetch& prefetch_;
-  Value passes_, steps_;  ///< blocks of k; total steps of k
-  Buffer sums_, left_, right_;
+  Value passes_, steps_;                ///< blocks of k; total steps of k
+  int block_ = 0;                       ///< tile_.block, or 0 if no sum has more than one block
+  Buffer sums_, parts_, left_, right_;  ///< parts_: the sums of a block that further passes continue
   std::optional<RemainderColumns> remainder_;
   bool copying_ = false;  ///< the emitted tiles copy the remaining columns, whose cache lines are then in L1
   int unit_ = plan_.tile.pairs() ? 2 : 1;  ///< elements per step of k

@@ -102,22 +102,51 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
   return values;
 }
 
-void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, kernel::Buffer to, Value position,
-                int stride) {
-  const int at_once = tile.lanes / tile.columns;  // rows whose sums fill a vector
+namespace {
+
+/// Passes the sums of the lanes to put(first row, its position, sums of as many rows as fill a vector).
+void for_vectors_of_rows(Builder& b, const DotTile& tile, const std::vector<Value>& sums, Value position, int stride,
+                         const std::function<void(int first, Value at, Value added)>& put) {
+  const int at_once = tile.lanes / tile.columns;
   for (int first = 0; first < tile.rows; first += at_once) {
     std::vector<Value> group;
     for (int i = 0; i < tile.lanes; ++i)
       group.push_back(sums[std::min(static_cast<std::size_t>(first * tile.columns + i), sums.size() - 1)]);
-    const Value added = sums_of_lanes(b, std::move(group));
-    b.store(to, position + first * stride, added);
-    if (stride == tile.columns) continue;
-    for (int row = 1; row < std::min(at_once, tile.rows - first); ++row) {
-      std::vector<int> lanes;
-      for (int i = 0; i < tile.lanes; ++i) lanes.push_back(std::min(row * tile.columns + i, tile.lanes - 1));
-      b.store(to, position + (first + row) * stride, b.shuffle(added, added, std::move(lanes)));
-    }
+    put(first, position + first * stride, sums_of_lanes(b, std::move(group)));
   }
+}
+
+/// Calls put(position, sums) for each row of a vector of rows; its sums are the first lanes.
+void for_rows(Builder& b, const DotTile& tile, int first, Value at, int stride, Value added,
+              const std::function<void(Value position, Value sums)>& put) {
+  put(at, added);
+  for (int row = 1; row < std::min(tile.lanes / tile.columns, tile.rows - first); ++row) {
+    std::vector<int> lanes;
+    for (int i = 0; i < tile.lanes; ++i) lanes.push_back(std::min(row * tile.columns + i, tile.lanes - 1));
+    put(at + row * stride, b.shuffle(added, added, std::move(lanes)));
+  }
+}
+
+}  // namespace
+
+void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, kernel::Buffer to, Value position,
+                int stride) {
+  const auto store = [&](Value at, Value row) { b.store(to, at, row); };
+  for_vectors_of_rows(b, tile, sums, position, stride, [&](int first, Value at, Value added) {
+    stride == tile.columns ? store(at, added) : for_rows(b, tile, first, at, stride, added, store);
+  });
+}
+
+void add_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, kernel::Buffer to, Value position,
+              int stride, Value continues) {
+  const Value mask = b.tail_mask(b.index(tile.columns), tile.lanes);
+  const auto add = [&](Value at, Value row) {
+    const kernel::Var total = b.var(row);
+    b.if_(continues, [&] { b.set(total, b.load(to, at, tile.lanes, mask) + row); });
+    b.store(to, at, b.get(total), mask);
+  };
+  for_vectors_of_rows(b, tile, sums, position, stride,
+                      [&](int first, Value at, Value added) { for_rows(b, tile, first, at, stride, added, add); });
 }
 
 }  // namespace lathe::cpu

@@ -41,5 +41,9 @@ std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile
 /// past the columns of a row, in ascending order of rows.
 void store_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
                 kernel::Value position, int stride);
+/// Adds up the lanes and adds row i to the totals at position + i * stride of `to`, or stores it if it does not
+/// continue totals. Writes nothing past the columns of a row; stride > tile.columns.
+void add_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
+              kernel::Value position, int stride, kernel::Value continues);
 
 }  // namespace lathe::cpu

@@ -5,7 +5,6 @@
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_dots.h"
 #include "passes/cpu/gemm/pack/gemm_pack.h"
-#include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {
 
@@ -91,6 +90,27 @@ void RemainderColumns::dot_products(Value batch, Value m0, Value m1) {
   });
 }
 
+/// Adds up the sums of blocks of k in registers.
+void RemainderColumns::add_blocks(const RegisterTile& tile, const MultiplyBlock& multiply, const TileSink& sink) {
+  std::vector<kernel::Var> totals;
+  for (int i = 0; i < tile.rows * tile.vectors; ++i)
+    totals.push_back(b_.var(b_.constant(tile.compute, 0, tile.lanes)));
+  b_.for_loop(0, sizes_.k, tile_.block, [&](Value first) {
+    std::vector<Value> block;
+    multiply(first, min(first + tile_.block, sizes_.k), [&](int, int, Value sum) { block.push_back(sum); });
+    b_.if_(
+        first > 0,
+        [&] {
+          for (std::size_t i = 0; i < block.size(); ++i) b_.set(totals[i], b_.get(totals[i]) + block[i]);
+        },
+        [&] {
+          for (std::size_t i = 0; i < block.size(); ++i) b_.set(totals[i], block[i]);
+        });
+  });
+  for (int row = 0; row < tile.rows; ++row)
+    for (int v = 0; v < tile.vectors; ++v) sink(row, v, b_.get(totals[row * tile.vectors + v]));
+}
+
 /// Processes a few vectors of rows at a time; their sums, one vector per column, are transposed.
 void RemainderColumns::vectors_of_rows(Value batch, Value m0, Value m1) {
   const int lanes = tile_.lanes, vectors = vectors_at_once(plan_.remainder);
@@ -99,10 +119,15 @@ void RemainderColumns::vectors_of_rows(Value batch, Value m0, Value m1) {
     std::vector<Value> masks;
     for (int v = 0; v < vectors; ++v) masks.push_back(b_.tail_mask(m1 - m - v * lanes, lanes));
     std::vector<std::vector<Value>> sums(static_cast<std::size_t>(vectors));
-    emit_register_tile(
-        b_, tile, b_.index(0), sizes_.k, [&](Value k, int column) { return element(batch, k, column); },
-        [&](Value k, int v) { return lhs_.load(batch, m + v * lanes, k, LaneAxis::row, lanes, masks[v]); }, {},
-        [&](int, int v, Value sum) { sums[v].push_back(sum); });
+    const TileSink keep = [&](int, int v, Value sum) { sums[v].push_back(sum); };
+    const auto multiply = [&](Value k0, Value k1, const TileSink& sink) {
+      emit_register_tile(
+          b_, tile, k0, k1, [&](Value k, int column) { return element(batch, k, column); },
+          [&](Value k, int v) { return lhs_.load(batch, m + v * lanes, k, LaneAxis::row, lanes, masks[v]); }, {},
+          sink);
+    };
+    tile_.one_block(b_.constant_value(sizes_.k)) ? multiply(b_.index(0), sizes_.k, keep)
+                                                 : add_blocks(tile, multiply, keep);
     for (int v = 0; v < vectors; ++v) {
       std::vector<Value>& columns = sums[v];
       columns.resize(static_cast<std::size_t>(lanes), columns.back());

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "passes/cpu/gemm/gemm.h"
+#include "passes/cpu/gemm/register_tile.h"
 
 namespace lathe::cpu {
 
@@ -34,6 +35,9 @@ class RemainderColumns {
   kernel::Value element(kernel::Value batch, kernel::Value k, int column);
   void dot_products(kernel::Value batch, kernel::Value m0, kernel::Value m1);
   void vectors_of_rows(kernel::Value batch, kernel::Value m0, kernel::Value m1);
+  /// Multiplies a tile over a range of k and passes the sums to the sink.
+  using MultiplyBlock = std::function<void(kernel::Value k0, kernel::Value k1, const TileSink& sink)>;
+  void add_blocks(const RegisterTile& tile, const MultiplyBlock& multiply, const TileSink& sink);
 
   kernel::Builder& b_;
   const GemmPlan& plan_;

@@ -33,13 +33,18 @@ class SkinnyDot {
     LATHE_ASSERT(tile_.mc % tile_.mr == 0 && tile_.nc % tile_.nv == 0);
     const Value column_blocks = b_.ceil_div(sizes_.n, tile_.nc), row_blocks = b_.ceil_div(sizes_.m, tile_.mc);
     passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
+    const auto k = b_.constant_value(sizes_.k);
+    if (!tile_.one_block(k ? std::optional((*k + tile_.lanes - 1) / tile_.lanes) : std::nullopt)) {
+      block_ = std::int64_t{tile_.block} * tile_.lanes;
+      LATHE_ASSERT(one_pass() || tile_.kc % block_ == 0 || block_ % tile_.kc == 0);
+    }
     // The last columns may use taller tiles, up to `lanes` rows past mc.
     const std::int64_t rows = tile_.mc + tile_.lanes;
     b_.parallel_for(0, sizes_.batch * column_blocks * row_blocks, 1, [&](Value index) {
       const Value m0 = index % row_blocks * tile_.mc, remainder = index / row_blocks;
       const Value n0 = remainder % column_blocks * tile_.nc, batch = remainder / column_blocks;
       results_ = b_.alloc(tile_.compute, rows * stride(), kernel::Space::stack, "results");
-      if (!b_.is_constant(passes_, 1))
+      if (!one_pass() && (block_ == 0 || tile_.kc < block_))
         partial_ = b_.alloc(tile_.compute, rows * tile_.nc * tile_.lanes, kernel::Space::stack, "sums");
       const Block block{batch, m0, min(m0 + tile_.mc, sizes_.m), n0, min(n0 + tile_.nc, sizes_.n)};
       blocks_of_k(block);
@@ -48,6 +53,8 @@ class SkinnyDot {
   }
 
  private:
+  bool one_pass() const { return b_.is_constant(passes_, 1); }
+
   /// A task: rows m0 .. m1 x columns n0 .. n1 of a batch.
   struct Block {
     Value batch, m0, m1, n0, n1;
@@ -107,11 +114,11 @@ class SkinnyDot {
     });
   }
 
-  /// Computes one tile over one block of k and adds up its lanes after the last block.
+  /// Computes one tile over one pass of k and adds up its lanes at the end of each block of sums.
   void dots(const Block& block, const DotTile& tile, const Dots& at) {
     const Value k1 = min(at.k0 + tile_.kc, sizes_.k);
-    const bool one_pass = b_.is_constant(passes_, 1), in_turn = columns_in_turn_ && one_pass;
-    const bool scaled = takes_factor(tile.rows * (in_turn ? 1 : tile.columns), one_pass);
+    const bool in_turn = columns_in_turn_ && one_pass();
+    const bool scaled = takes_factor(tile.rows * (in_turn ? 1 : tile.columns));
     const auto indices = [&](Value first, Value size, int count, bool known) {
       std::vector<Value> rows;
       for (int i = 0; i < count; ++i) rows.push_back(i == 0 || known ? first + i : min(first + i, size - 1));
@@ -121,16 +128,6 @@ class SkinnyDot {
       return [this, &load, rows, batch = block.batch](int i, Value k, Value mask) {
         return load(batch, rows[i], k, LaneAxis::k, tile_.lanes, mask);
       };
-    };
-    const auto position = [&](std::size_t index) {
-      const int row = static_cast<int>(index) / tile.columns, column = static_cast<int>(index) % tile.columns;
-      return ((at.m - block.m0 + row) * tile_.nc + (at.n - block.n0 + column)) * tile_.lanes;
-    };
-    const auto before = [&](const std::vector<kernel::Var>& sums) {
-      b_.if_(at.k0 > 0, [&] {
-        for (std::size_t i = 0; i < sums.size(); ++i)
-          b_.set(sums[i], b_.load(partial_, position(i), tile_.lanes, {}, vector_bytes()));
-      });
     };
     const std::vector<Value> columns = indices(at.n, sizes_.n, tile.columns, at.known_columns);
     const DotVector left = vectors(lhs_.load, indices(at.m, sizes_.m, tile.rows, at.known_rows)),
@@ -145,25 +142,68 @@ class SkinnyDot {
       return right(j, k, mask);
     };
     const DotVector& numbers = prefetch && !scaled ? DotVector(prefetched) : right;
-    const std::vector<Value> sums =
-        in_turn ? dots_in_turn(tile, at.k0, k1, left, numbers, factor)
-                : emit_dot_tile(b_, tile, at.k0, k1, known_multiple(b_, sizes_.k, tile_.lanes), left, right,
-                                one_pass ? DotStart{} : DotStart(before), factor);
-    const auto added = [&] {
-      store_dots(b_, tile, sums, results_, (at.m - block.m0) * stride() + (at.n - block.n0), stride());
+    const auto sums = [&](Value lo, Value hi, const DotStart& start) {
+      return in_turn ? dots_in_turn(tile, lo, hi, left, numbers, factor)
+                     : emit_dot_tile(b_, tile, lo, hi, known_multiple(b_, sizes_.k, tile_.lanes), left, right, start,
+                                     factor);
     };
-    if (one_pass) return added();
-    b_.if_(kernel::equal(k1, sizes_.k), added, [&] {
-      for (std::size_t i = 0; i < sums.size(); ++i) b_.store(partial_, position(i), sums[i], {}, vector_bytes());
+    in_blocks({tile, at.m - block.m0, at.n - block.n0, at.k0, k1}, scaled, sums);
+  }
+
+  /// A tile over the pass k0 .. k1; its first row and column in the task.
+  struct TilePass {
+    const DotTile& tile;
+    Value row, column, k0, k1;
+  };
+  using Sums = std::function<std::vector<Value>(Value lo, Value hi, const DotStart& start)>;
+
+  /// Computes the sums of a pass by sums(lo, hi, start), which may be a part of a block or several blocks.
+  void in_blocks(const TilePass& p, bool scaled, const Sums& sums) {
+    const auto store = [&](const std::vector<Value>& all) {
+      store_dots(b_, p.tile, all, results_, p.row * stride() + p.column, stride());
+    };
+    const auto add = [&](const std::vector<Value>& all, Value continues) {
+      add_dots(b_, p.tile, all, results_, p.row * stride() + p.column, stride(), continues);
+    };
+    if (block_ == 0 && one_pass()) return store(sums(p.k0, p.k1, {}));
+    if (block_ > 0 && (one_pass() || tile_.kc >= block_)) {
+      // A run of a factor is in one block.
+      const std::int64_t run = scaled ? rhs_.scaled.run : 1, block = std::max(block_ / run, std::int64_t{1}) * run;
+      b_.for_loop(0, max(p.k1 - p.k0, 1), block, [&](Value first) {
+        const Value lo = p.k0 + first;
+        add(sums(lo, min(lo + block, p.k1), {}), lo > 0);
+      });
+      return;
+    }
+    const Value continues = block_ > 0 ? p.k0 % block_ > 0 : p.k0 > 0;
+    const std::vector<Value> part = sums(p.k0, p.k1, [&](const std::vector<kernel::Var>& vars) {
+      b_.if_(continues, [&] {
+        for (std::size_t i = 0; i < vars.size(); ++i)
+          b_.set(vars[i], b_.load(partial_, partial(p, i), tile_.lanes, {}, vector_bytes()));
+      });
     });
+    const Value last = kernel::equal(p.k1, sizes_.k);
+    b_.if_(
+        block_ > 0 ? last || kernel::equal(p.k1 % block_, 0) : last,
+        [&] { block_ > 0 ? add(part, p.k0 >= block_) : store(part); },
+        [&] {
+          for (std::size_t i = 0; i < part.size(); ++i)
+            b_.store(partial_, partial(p, i), part[i], {}, vector_bytes());
+        });
+  }
+
+  /// Returns where the partial sum of a tile's i-th sum is.
+  Value partial(const TilePass& p, std::size_t i) const {
+    const int row = static_cast<int>(i) / p.tile.columns, column = static_cast<int>(i) % p.tile.columns;
+    return ((p.row + row) * tile_.nc + (p.column + column)) * tile_.lanes;
   }
 
   /// Whether a tile of `sums` sums multiplies by a factor once per run; the sums of a run need as many registers
   /// again.
-  bool takes_factor(int sums, bool one_pass) const {
+  bool takes_factor(int sums) const {
     constexpr int most = 8;
     const std::int64_t run = rhs_.scaled.run;
-    return run > 0 && run % tile_.lanes == 0 && (one_pass || tile_.kc % run == 0) && sums <= most;
+    return run > 0 && run % tile_.lanes == 0 && (one_pass() || tile_.kc % run == 0) && sums <= most;
   }
 
   /// Returns the prefetch of a stream, prefetch_bytes_ ahead. A core that computes on the data it reads has too few
@@ -222,6 +262,8 @@ class SkinnyDot {
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
   Value passes_;
+  std::int64_t block_ = 0;  ///< k of a block of sums; 0 if no sum has more than one
+  /// partial_: lanes of the sums of a block, or of all k, that further passes continue.
   Buffer results_, partial_;
 };
 

@@ -6,6 +6,7 @@
 #include "ir/support/error.h"
 #include "passes/cpu/gemm/gemm_strategies.h"
 #include "passes/cpu/gemm/pack/gemm_pack.h"
+#include "passes/cpu/gemm/plan/gemm_fit.h"
 #include "passes/cpu/gemm/split_bf16_sums.h"
 
 namespace lathe::cpu {
@@ -28,15 +29,26 @@ class TileGemm {
   void emit() {
     steps_ = steps_of_k(b_, tile_, sizes_.k);
     const Value columns = block_size(b_, sizes_.n, b_.index(tile_.nc), tile_.n_step());
-    const Value rows = block_size(b_, sizes_.m, b_.index(tile_.mc), tile_.mr);
     passes_ = max(b_.ceil_div(steps_, tile_.kc), 1);
+    set_blocks();
+    const Value most =
+        blocks_ ? b_.select(*blocks_, b_.index(rows_with_totals(tile_)), b_.index(tile_.mc)) : b_.index(tile_.mc);
+    const Value rows = block_size(b_, sizes_.m, most, tile_.mr);
     for_each_task(b_, sizes_, rows, columns, [&](const GemmTask& t) { task(t); });
   }
 
  private:
+  /// A panel is shorter than a block.
+  void set_blocks() {
+    if (plan_.panel > 0 || tile_.one_block(b_.constant_value(steps_))) return;
+    LATHE_ASSERT(tile_.block % tile_.kc == 0);
+    blocks_ = steps_ > tile_.block;
+  }
+
   void task(const GemmTask& t) {
     const bool single = b_.is_constant(passes_, 1);
-    sums_ = b_.alloc(f32, std::int64_t{single ? tile_.mr : tile_.mc} * tile_.nc, kernel::Space::stack, "sums");
+    const int rows = single ? tile_.mr : blocks_ ? std::max(tile_.mc, 2 * rows_with_totals(tile_)) : tile_.mc;
+    sums_ = b_.alloc(f32, std::int64_t{rows} * tile_.nc, kernel::Space::stack, "sums");
     if (plan_.lhs == Source::loaded)
       left_ = b_.alloc(bf16, tile_.mc * depth(), kernel::Space::stack, "left");
     else if (copies_last_rows())
@@ -57,7 +69,28 @@ class TileGemm {
     b_.for_loop(t.m0, t.m1, tile_.mr, [&](Value m) {
       const Value sums = b_.select(kernel::equal(passes_, 1), b_.index(0), (m - t.m0) * tile_.nc);
       row_block(t, p, m, sums);
-      b_.if_(p.last, [&] { finish(t, m, sums); });
+      if (!blocks_) return b_.if_(p.last, [&] { finish(t, m, sums); });
+      const Value totals = sums + rows_with_totals(tile_) * tile_.nc;
+      const Value ends = p.last || kernel::equal((p.k0 + p.depth) % tile_.block, 0);
+      b_.if_(*blocks_ && ends, [&] { add_to_totals(t, m, sums, totals, p.k0 >= tile_.block); });
+      b_.if_(p.last, [&] { finish(t, m, b_.select(*blocks_, totals, sums)); });
+    });
+  }
+
+  /// Adds the sums of a finished block of k, of the rows from m on, to their totals. The first block has none.
+  void add_to_totals(const GemmTask& t, Value m, Value sums, Value totals, Value continues) {
+    const int lanes = tile_.lanes, bytes = lanes * static_cast<int>(size_in_bytes(f32));
+    b_.for_loop(0, min(t.m1 - m, tile_.mr), 1, [&](Value row) {
+      b_.for_loop(t.n0, t.n1, tile_.n_step(), [&](Value n) {
+        with_columns(n, [&](int width) {
+          for (int v = 0; v < width; v += lanes) {
+            const Value at = row * tile_.nc + (n - t.n0) + v;
+            const kernel::Var total = b_.var(b_.load(sums_, sums + at, lanes, {}, bytes));
+            b_.if_(continues, [&] { b_.set(total, b_.load(sums_, totals + at, lanes, {}, bytes) + b_.get(total)); });
+            b_.store(sums_, totals + at, b_.get(total), {}, bytes);
+          }
+        });
+      });
     });
   }
 
@@ -146,7 +179,8 @@ class TileGemm {
           shape.prefetch_lines = prefetch_distance(), shape.prefetch = *next + (n - t.n0) / tile_.n_step() * share;
         tile_mma(b_, shape, {sums_, sums, tile_.nc}, left, right, p.depth * 2);
       };
-      b_.if_(p.continues, [&] { multiply(true); }, [&] { multiply(false); });
+      const Value continues = blocks_ ? p.k0 % tile_.block > 0 : p.continues;
+      b_.if_(continues, [&] { multiply(true); }, [&] { multiply(false); });
     };
     with_columns(n, block);
   }
@@ -202,7 +236,8 @@ class TileGemm {
   const GemmSizes sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
-  Value passes_, steps_;  ///< blocks of k; total pairs of k
+  Value passes_, steps_;         ///< blocks of k; total pairs of k
+  std::optional<Value> blocks_;  ///< whether sums have several blocks of k; empty: they have one
   std::optional<SplitBf16Sums> exact_;
   Buffer sums_, left_, right_;
 };

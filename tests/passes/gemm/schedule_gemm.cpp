@@ -220,7 +220,8 @@ TEST_CASE("candidate plans: the default first, all distinct, all correct") {
   for (const LaneAxis lhs : axes)
     for (const LaneAxis rhs : axes)
       for (const bool known : {false, true}) {
-        const GemmProblem p{.m = 9, .n = 100, .k = 270, .lhs = lhs, .rhs = rhs, .known = known};
+        const GemmProblem p{
+            .m = 9, .n = 100, .k = 270, .lhs = lhs, .rhs = rhs, .known = true, .open = known ? "" : "m"};
         cpu::GemmQuery query{.cpu = test::cpu_with(128), .batch = 1, .n = p.n, .k = p.k};
         query.lhs_axis = lhs, query.rhs_axis = rhs, query.lhs_loadable = !known;
         if (known) query.m = p.m;

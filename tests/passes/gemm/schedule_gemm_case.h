@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -40,11 +42,12 @@ struct GemmProblem {
   DType storage = f32;  ///< bf16 is computed in f32
   std::int64_t batch = 1, m = 1, n = 1, k = 1;
   LaneAxis lhs = LaneAxis::k, rhs = LaneAxis::k;
-  bool known = false;       ///< sizes are compile-time constants
-  std::string open{};       ///< except these dims, such as "mk"
-  bool shared_rhs = false;  ///< one right operand for all batches
-  bool prefetch = false;    ///< prefetches operands along their rows, and the operands of the epilogue
-  bool whole = true;        ///< integers: sums are exact in any order
+  bool known = false;        ///< sizes are compile-time constants
+  std::string open{};        ///< except these dims, such as "mk"
+  bool shared_rhs = false;   ///< one right operand for all batches
+  bool prefetch = false;     ///< prefetches operands along their rows, and the operands of the epilogue
+  bool whole = true;         ///< integers: sums are exact in any order
+  bool equal_terms = false;  ///< every element is 0.3, so that roundings do not cancel out
   DType compute() const { return storage == bf16 ? f32 : storage; }
   std::string text() const {
     return fmt::format("{} {}x{}x{}x{} {}{} {}{}{}", name(storage), batch, m, n, k, lhs == LaneAxis::k ? "k" : "r",
@@ -128,11 +131,13 @@ class GemmRun {
         scale_(p.compute(), p.m),
         result_(p.compute(), p.batch * p.m * p.n) {
     std::mt19937 random(static_cast<unsigned>(p.m * 1000 + p.n * 100 + p.k));
+    const auto element = [&] {
+      if (p_.equal_terms) return 0.3;
+      const double value = static_cast<double>(random() % 17) - 8;
+      return p_.whole ? value : value + static_cast<double>(random()) * 1e-9;
+    };
     const auto fill = [&](Elements& elements) {
-      for (std::int64_t i = 0; i < elements.count(); ++i) {
-        const double value = static_cast<double>(random() % 17) - 8;
-        elements.set(i, p_.whole ? value : value + static_cast<double>(random()) * 1e-9);
-      }
+      for (std::int64_t i = 0; i < elements.count(); ++i) elements.set(i, element());
     };
     fill(lhs_), fill(rhs_), fill(bias_), fill(scale_);
   }
@@ -161,22 +166,62 @@ class GemmRun {
     return {result_.data(), static_cast<std::size_t>(result_.count()) * size_in_bytes(compute)};
   }
 
+  /// Returns the largest relative error of the results of equal terms.
+  double error_of_equal_terms() {
+    double largest = 0;
+    each_result([&](std::int64_t b, std::int64_t m, std::int64_t n, double have) {
+      const double sum = left(b, m, 0) * right(b, n, 0) * static_cast<double>(p_.k);
+      const double want = 1 + (sum * scale_.get(m) + bias_.get(n));
+      largest = std::max(largest, std::abs(have - want) / std::abs(want));
+    });
+    return largest;
+  }
+
+  /// Returns the first f32 result whose bits differ from those of sums in blocks of `block` steps of k, in order, or
+  /// nothing.
+  std::string mismatch_of_blocks(int block) {
+    std::string wrong;
+    each_result([&](std::int64_t b, std::int64_t m, std::int64_t n, double have) {
+      float total = 0;
+      for (std::int64_t first = 0; first < p_.k; first += block) {
+        float sum = 0;
+        for (std::int64_t k = first; k < std::min(first + block, p_.k); ++k)
+          sum = std::fma(static_cast<float>(left(b, m, k)), static_cast<float>(right(b, n, k)), sum);
+        total = first == 0 ? sum : total + sum;
+      }
+      const float scaled = total * static_cast<float>(scale_.get(m)),
+                  moved = scaled + static_cast<float>(bias_.get(n));
+      const double want = static_cast<double>(1 + moved);
+      if (wrong.empty() && want != have)
+        wrong = fmt::format("{}: [{}, {}, {}] is {}, not {}", p_.text(), b, m, n, have, want);
+    });
+    return wrong;
+  }
+
   /// Returns the first wrong element, or nothing. result = 1 + sum * scale[m] + bias[n].
   std::string mismatch() {
-    for (std::int64_t b = 0; b < p_.batch; ++b)
-      for (std::int64_t m = 0; m < p_.m; ++m)
-        for (std::int64_t n = 0; n < p_.n; ++n) {
-          double sum = 0;
-          for (std::int64_t k = 0; k < p_.k; ++k)
-            sum += lhs_.get(position(p_.lhs, b, m, k, p_.m)) *
-                   rhs_.get(position(p_.rhs, p_.shared_rhs ? 0 : b, n, k, p_.n));
-          const double want = 1 + (sum * scale_.get(m) + bias_.get(n)), have = result_.get((b * p_.m + m) * p_.n + n);
-          if (want != have) return fmt::format("{}: [{}, {}, {}] is {}, not {}", p_.text(), b, m, n, have, want);
-        }
-    return "";
+    std::string wrong;
+    each_result([&](std::int64_t b, std::int64_t m, std::int64_t n, double have) {
+      double sum = 0;
+      for (std::int64_t k = 0; k < p_.k; ++k) sum += left(b, m, k) * right(b, n, k);
+      const double want = 1 + (sum * scale_.get(m) + bias_.get(n));
+      if (wrong.empty() && want != have)
+        wrong = fmt::format("{}: [{}, {}, {}] is {}, not {}", p_.text(), b, m, n, have, want);
+    });
+    return wrong;
   }
 
  private:
+  void each_result(const std::function<void(std::int64_t b, std::int64_t m, std::int64_t n, double have)>& body) {
+    for (std::int64_t b = 0; b < p_.batch; ++b)
+      for (std::int64_t m = 0; m < p_.m; ++m)
+        for (std::int64_t n = 0; n < p_.n; ++n) body(b, m, n, result_.get((b * p_.m + m) * p_.n + n));
+  }
+  double left(std::int64_t b, std::int64_t m, std::int64_t k) { return lhs_.get(position(p_.lhs, b, m, k, p_.m)); }
+  double right(std::int64_t b, std::int64_t n, std::int64_t k) {
+    return rhs_.get(position(p_.rhs, p_.shared_rhs ? 0 : b, n, k, p_.n));
+  }
+
   bool is_known(const std::string& size) const { return p_.known && p_.open.find(size) == std::string::npos; }
   std::int64_t rhs_batches() const { return p_.shared_rhs ? 1 : p_.batch; }
   std::int64_t position(LaneAxis axis, std::int64_t b, std::int64_t row, std::int64_t k, std::int64_t rows) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,10 +37,38 @@ inline int depth(const Size& k, int limit, int lanes) {
   return static_cast<int>((share + lanes - 1) / lanes) * lanes;
 }
 
-/// Returns the depth for tiles: in pairs of k, at most `limit`.
-inline int pairs_deep(const Size& k, int limit) {
-  return depth(k ? Size((*k + 1) / 2) : Size(), limit, kernel::tile_depth / 2);
+/// Maximum additions to one accumulator of f32. GemmTile::block explains it.
+inline constexpr int most_additions = 512;
+
+/// Returns that depth. If k has several blocks of sums of `block` steps (0: one block), returns the nearest depth
+/// that divides a block or is a multiple of it, which may be more than the limit.
+inline int depth_in_blocks(const Size& k, int limit, int lanes, int block) {
+  const int equal = depth(k, limit, lanes);
+  if (block == 0 || at_most(k, std::max(block, equal))) return equal;
+  return 2 * equal > block ? floor_to(equal, block) : static_cast<int>(std::bit_floor(static_cast<unsigned>(equal)));
 }
+inline int depth_in_blocks(const Size& k, int limit, const GemmTile& tile) {
+  return depth_in_blocks(k, limit, tile.lanes, tile.block);
+}
+
+/// Pairs of k that an accumulator of tile_mma adds: 288 roundings, or six times as many for split bf16. All depths of
+/// its plans divide this number.
+inline constexpr int tiles_block = 4608;
+
+/// Whether sums of tile_mma have one block.
+inline bool one_block_of_tiles(const Size& k) { return at_most(k, 2 * tiles_block); }
+
+/// Returns the depth for tiles: in pairs of k, at most `limit`. If sums have several blocks, it divides a block.
+inline int pairs_deep(const Size& k, int limit) {
+  constexpr int unit = kernel::tile_depth / 2;
+  if (one_block_of_tiles(k)) return depth((*k + 1) / 2, limit, unit);
+  int deep = floor_to(limit, unit);
+  while (tiles_block % deep != 0) deep -= unit;
+  return deep;
+}
+
+/// Returns the rows of a task if its sums have several blocks: half as many, because each needs a total too.
+inline int rows_with_totals(const GemmTile& tile) { return floor_to(tile.mc / 2, tile.mr); }
 
 /// Limits a task to the size of the matmul, in whole blocks of sums.
 inline void fit_sizes(GemmTile& tile, const GemmQuery& query) {
@@ -62,7 +91,8 @@ inline GemmTile tile_of_mma() {
           .lanes = kernel::tile_side,
           .mr = 2 * kernel::tile_side,
           .nv = 2,
-          .operands = GemmTile::Operands::tiles};
+          .operands = GemmTile::Operands::tiles,
+          .block = tiles_block};
 }
 
 /// Minimum rows, columns and k for a path to pay off.

@@ -16,7 +16,7 @@ namespace {
 void fit_loaded(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const ProductBlock& block = query.tuned.fma.packs_both;
-  tile.kc = depth(query.k, block.depth, tile.lanes);
+  tile.kc = depth_in_blocks(query.k, block.depth, tile);
   tile.nc = floor_to(block.columns * 4 / bytes, tile.n_step());
   tile.mc = floor_to(block.rows, tile.mr);
 }
@@ -25,7 +25,7 @@ void fit_loaded(GemmTile& tile, const GemmQuery& query) {
 void fit_loaded_left(GemmTile& tile, const GemmQuery& query) {
   const int bytes = static_cast<int>(size_in_bytes(tile.compute));
   const ProductBlock& block = query.tuned.fma.packs_left;
-  tile.kc = depth(query.k, block.depth * 4 / bytes, tile.lanes);
+  tile.kc = depth_in_blocks(query.k, block.depth * 4 / bytes, tile);
   tile.nc = floor_to(block.columns * 4 / bytes, tile.n_step());
   tile.mc = floor_to(block.rows, tile.mr);
 }
@@ -47,7 +47,7 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   const bool deep = (rows || query.rhs_axis == LaneAxis::k || small) && !at_most(query.m, query.tuned.limits.small_m);
   const int row_block = scratch(9) / bytes / tile.n_step() / tile.lanes * tile.lanes;  // limits the depth
   const int deepest = !deep ? blocks.small_m_depth : rows ? blocks.beside_rows_depth : blocks.packs_right_depth;
-  tile.kc = depth(query.k, std::min(deepest * 4 / bytes, row_block), tile.lanes);
+  tile.kc = depth_in_blocks(query.k, std::min(deepest * 4 / bytes, row_block), tile);
   const bool single = at_most(query.k, tile.kc), narrow = 2 * tile.n_step() * tile.kc * bytes <= scratch(6);
   tile.nc = (!single && !deep && narrow ? 2 : 1) * tile.n_step();
   constexpr int of_sums_and_right = 15;  // sixteenths of scratch
@@ -65,7 +65,7 @@ void fit_packed_right(GemmTile& tile, const GemmQuery& query) {
   constexpr int of_sums = 12;  // sixteenths of scratch
   const FmaBlocks& blocks = query.tuned.fma;
   const int deepest = query.lhs_axis == LaneAxis::k ? blocks.packed_depth : blocks.packed_beside_rows_depth;
-  tile.kc = depth(query.k, deepest * 4 / bytes, tile.lanes);
+  tile.kc = depth_in_blocks(query.k, deepest * 4 / bytes, tile);
   tile.nc = tile.n_step();
   tile.mc = floor_to(std::min(blocks.packed_rows, scratch(of_sums) / bytes / tile.nc), tile.mr);
 }
@@ -131,7 +131,8 @@ bool distant_left(const GemmQuery& query) {
 /// packs.
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
-  const std::int64_t rows = std::max(2 * tile.mr, at_most(query.k, tile.kc) ? 0 : tile.mc);
+  const bool single = at_most(query.k, tile.kc), parts = !single && !tile.one_block(query.k) && tile.kc < tile.block;
+  const std::int64_t rows = std::max(2 * tile.mr, single ? 0 : tile.mc) * (parts ? 2 : 1);
   const std::int64_t left = tile.lanes % tile.mr == 0 ? tile.lanes : tile.mr;
   std::int64_t elements = rows * tile.nc;
   if (plan.lhs == Source::loaded) elements += left * tile.kc + tile.lanes;
@@ -140,17 +141,23 @@ std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   return elements * static_cast<std::int64_t>(size_in_bytes(tile.compute));
 }
 
-/// Shrinks blocks until a task's scratch fits: rows first, then columns, then the depth.
+/// Shrinks blocks until a task's scratch fits: rows first, then columns, then the depth. Passes end where blocks of
+/// sums do.
 void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& tile = plan.tile;
   if (plan.strategy != GemmStrategy::blocked) return;
+  const Size k = query.k ? Size(*query.k / plan.splits) : Size();
+  const auto whole_passes = [&](int kc) {
+    return tile.one_block(k) || at_most(k, kc) ? kc : depth_in_blocks({}, kc, tile);
+  };
+  tile.kc = whole_passes(tile.kc);
   while (scratch_bytes(plan, query) > most_scratch) {
     if (tile.mc > 8 * tile.mr) {
       tile.mc = floor_to(tile.mc / 2, tile.mr);
     } else if (tile.nc > tile.n_step()) {
       tile.nc = floor_to(tile.nc / 2, tile.n_step());
     } else {
-      tile.kc = floor_to(tile.kc / 2, tile.lanes);
+      tile.kc = whole_passes(floor_to(tile.kc / 2, tile.lanes));
     }
   }
 }
@@ -200,7 +207,8 @@ GemmTile choose_tile(DType compute, const CpuInfo& cpu, const FmaBlocks& blocks)
           .nv = 3,
           .kc = blocks.usual.depth * 4 / bytes,
           .mc = blocks.usual.rows,
-          .nc = blocks.usual.columns * 4 / bytes};
+          .nc = blocks.usual.columns * 4 / bytes,
+          .block = compute == f32 ? most_additions : 0};
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
@@ -228,7 +236,8 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     fit_scratch(plan, q);
     plan.fewest_tasks = fewest_tasks;
     plan.overlap_depth = q.tuned.limits.overlap_depth;
-    plan.register_epilogue = q.epilogue_small && at_most(q.k, q.tuned.limits.register_depth / (q.pairs ? 2 : 1));
+    plan.register_epilogue = q.epilogue_small && plan.tile.one_block(q.k) &&
+                             at_most(q.k, q.tuned.limits.register_depth / (q.pairs ? 2 : 1));
     plan.missed = missed;
     return plan;
   };
@@ -282,8 +291,8 @@ GemmPlan choose_plan(const GemmQuery& query) {
     plan.rhs = Source::direct;
     plan.tile.nc = tile.n_step();
     if (query.lhs_axis == LaneAxis::k)
-      plan.tile.kc = depth(query.k, query.tuned.fma.direct_depth * 4 / static_cast<int>(size_in_bytes(tile.compute)),
-                           tile.lanes);
+      plan.tile.kc = depth_in_blocks(
+          query.k, query.tuned.fma.direct_depth * 4 / static_cast<int>(size_in_bytes(tile.compute)), tile);
     return plan;
   }
   plan.rhs = Source::loaded;

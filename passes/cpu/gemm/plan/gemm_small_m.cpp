@@ -105,7 +105,8 @@ void fit_dot(GemmPlan& plan, const GemmQuery& query) {
   tile.nv = std::clamp(accumulators(query.cpu.vectors) / tile.mr, 1, std::min(4, tile.lanes));
   tile.mc = static_cast<int>((*query.m + tile.mr - 1) / tile.mr) * tile.mr;
   constexpr int all_of_k = 1'048'576;  // one block for any k
-  tile.kc = *query.m > 1 ? depth(query.k, blocks.dots_depth * 4 / bytes, tile.lanes) : all_of_k;
+  const int block = tile.block * tile.lanes;
+  tile.kc = *query.m > 1 ? depth_in_blocks(query.k, blocks.dots_depth * 4 / bytes, tile.lanes, block) : all_of_k;
   const int columns = std::lcm(tile.nv, tile.lanes);
   const bool wide = at_most(query.k, tile.kc) && query.n && *query.n >= limits.wide_columns;
   tile.nc = floor_to(wide ? blocks.wide_dots_columns : blocks.dots_columns, columns);

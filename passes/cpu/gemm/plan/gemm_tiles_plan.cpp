@@ -15,7 +15,8 @@ namespace {
 std::int64_t scratch_of(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& t = plan.tile;
   const bool single = query.k && (*query.k + 1) / 2 <= t.kc;
-  std::int64_t bytes = std::int64_t{4} * (single ? t.mr : t.mc) * t.nc;
+  const int rows = one_block_of_tiles(query.k) ? t.mc : std::max(t.mc, 2 * rows_with_totals(t));
+  std::int64_t bytes = std::int64_t{4} * (single ? t.mr : rows) * t.nc;
   if (plan.lhs == Source::loaded) bytes += std::int64_t{4} * t.mc * t.kc;
   if (plan.lhs == Source::direct) bytes += std::int64_t{4} * t.mr * t.kc;
   if (plan.rhs == Source::loaded) bytes += std::int64_t{4} * t.nc * t.kc;
@@ -80,7 +81,7 @@ TriedPlan plan_tiles(const GemmQuery& query) {
     else if (t.nc > least_halved.columns)
       t.nc = floor_to(t.nc / 2, t.n_step());
     else if (t.kc > least_halved.depth)
-      t.kc = floor_to(t.kc / 2, kernel::tile_depth / 2);
+      t.kc = one_block_of_tiles(query.k) ? floor_to(t.kc / 2, kernel::tile_depth / 2) : pairs_deep(query.k, t.kc / 2);
     else if (t.mc > t.mr)
       t.mc = floor_to(t.mc / 2, t.mr);
     else

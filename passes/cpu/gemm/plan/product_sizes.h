@@ -14,7 +14,7 @@ struct ProductBlock {
 /// Blocks of fma matmuls, by which operands are packed and by whom. Those for a right operand that is already packed
 /// suit a Skylake-SP (AVX-512, 1 MiB of L2 per core), where depths of 256 to 512 are equally fast.
 struct FmaBlocks {
-  ProductBlock usual{384, 192, 96};
+  ProductBlock usual{512, 192, 96};
   ProductBlock packs_both{128, 160, 192};  ///< the task packs both operands; same depth for 8 bytes
   ProductBlock packs_left{384, 96, 384};   ///< the task packs the left operand; the right one is already packed
   /// The task packs the right operand for all its rows; one register tile of columns. Depths for: many rows, with a
