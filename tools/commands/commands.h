@@ -8,6 +8,7 @@ namespace lathe::tools {
 
 void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_diff(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_grad(CLI::App& app);
 void add_shard(CLI::App& app);
