@@ -23,6 +23,8 @@ void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_embed(CLI::App& app);
+void add_tokenize(CLI::App& app);
+void add_chat(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_doctor(CLI::App& app);
 
