@@ -151,7 +151,7 @@ TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
   CHECK_THAT(run_lathe(scratch, "dump --after memory-plan --dim n=3 " + file).out, StartsWith("arena of "));
   check_refused(run_lathe(scratch, "dump --after memory-plan " + file), "n has none  [dim_option]");
   check_refused(run_lathe(scratch, "dump --after fuze " + file), "did you mean 'fuse'?");
-  check_refused(run_lathe(scratch, "dump --after fuse --html " + file), "[usage]");
+  check_refused(run_lathe(scratch, "dump --after kernels --html " + file), "[usage]");
   check_refused(run_lathe(scratch, "dump --after shard " + file), "give --mesh");
   check_refused(run_lathe(scratch, "dump --after evaluation " + file), "give --evaluation");
   check_refused(run_lathe(scratch, "dump --after llvm --target cuda " + file), "give --target host");
