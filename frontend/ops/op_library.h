@@ -22,12 +22,8 @@ constexpr std::uint64_t op_library_abi() {
 
 }  // namespace lathe
 
-/// Defines the entry of a library of custom ops. `ops` is an ir::OpSet; the body adds the ops:
-///
-///   LATHE_OP_LIBRARY(ops) {
-///     ops.add(make_swish());
-///     ops.add(make_clip());
-///   }
+/// Defines the entry of a library of custom ops, at namespace scope. `ops` is an ir::OpSet, to which the body adds
+/// the ops; docs/custom-ops.md shows an example.
 #define LATHE_OP_LIBRARY(ops)                                                           \
   extern "C" std::uint64_t lathe_op_library_abi() { return ::lathe::op_library_abi(); } \
   extern "C" void lathe_op_library(::lathe::ir::OpSet& ops)
