@@ -224,6 +224,7 @@ Executable compile(const ir::Graph& graph, const CompileOptions& given) {
   const ir::Graph own = now.graph;
   impl->signature = signature_of(own);
   impl->lookups = ir::index_lookups(own);
+  if (options.find_nan) impl->watch = std::make_unique<NonfiniteWatch>(own, options);
   impl->summary.ops = own.size() - static_cast<int>(own.arguments().size());
   run_through(now, Stage::Part::target, options.pipeline);
   impl->summary.nodes = now.graph.size();

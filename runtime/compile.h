@@ -48,6 +48,11 @@ struct CompileOptions {
   /// Fills outputs and temporaries with NaN (integers: -1, booleans: true) before each run on a CPU, so that reads of
   /// unwritten memory show. For tests: it costs a pass over memory.
   bool poison = false;
+  /// Checks each run's outputs and new states. If one is infinite or NaN, throws UserError [not_finite], which names
+  /// the first op whose result is not finite although its operands are, its source line and its operands' ranges; the
+  /// states are then those before the run. Costs a copy of the updated states per run, and a pass over them and the
+  /// outputs. For one process.
+  bool find_nan = false;
   /// The processes that run the graph together, on CPUs or with one GPU each; null: one process, unless `mesh` is
   /// given. Every one of them must call compile().
   std::shared_ptr<Ranks> ranks = nullptr;

@@ -11,12 +11,24 @@
 
 namespace lathe {
 
-/// A run holds the store, in shared mode where it changes nothing in it.
 template <class Inputs, class Outputs>
 void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, const DimBindings& dims,
                            std::vector<LaunchTime>* times) {
   const std::lock_guard turn(running);
   const FloatEnvironment environment;
+  if (watch) watch->keep(parameters);
+  run_on_store(inputs, outputs, dims, times);
+  if (!watch) return;
+  std::vector<HostTensor> copies;
+  watch->check(
+      parameters, views_of(outputs, copies),
+      [&](std::span<const std::string> names) { return binder->copies(names); }, dims);
+}
+
+/// A run holds the store, in shared mode where it changes nothing in it.
+template <class Inputs, class Outputs>
+void Executable::Impl::run_on_store(const Inputs& inputs, Outputs& outputs, const DimBindings& dims,
+                                    std::vector<LaunchTime>* times) {
   ParameterStore& store = *parameters.store();
   {
     const std::shared_lock lock(store.mutex);

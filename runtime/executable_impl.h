@@ -11,6 +11,7 @@
 #include "runtime/executable.h"
 #include "runtime/run/argument_binder.h"
 #include "runtime/run/program_runner.h"
+#include "runtime/watch/nonfinite_watch.h"
 
 namespace lathe {
 
@@ -31,10 +32,13 @@ struct Executable::Impl {
   std::mutex running;
   std::unique_ptr<ArgumentBinder> binder;
   ir::IndexLookups lookups;
+  std::unique_ptr<NonfiniteWatch> watch;               ///< with CompileOptions::find_nan
   std::map<std::string, shard::Placement> placements;  ///< of arguments
 
   template <class Inputs, class Outputs>
   void run(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
+  template <class Inputs, class Outputs>
+  void run_on_store(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
   template <class Inputs, class Outputs>
   void run_bound(const Inputs& inputs, Outputs& outputs, const DimBindings& dims, std::vector<LaunchTime>* times);
   template <class Run>

@@ -17,6 +17,7 @@
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "tools/commands/commands.h"
+#include "tools/exit_status.h"
 #include "tools/stack_limit.h"
 #include "tools/stop_signals.h"
 #include "tools/streams.h"
@@ -84,10 +85,12 @@ int run(int argc, char** argv) {
   app.failure_message(usage_error);
   app.footer("lathe COMMAND --help prints the options of a command. The file name - is standard input or output.");
   namespace tools = lathe::tools;
-  for (const auto add : {tools::add_dump, tools::add_explain, tools::add_opt, tools::add_grad, tools::add_shard,
-                         tools::add_run, tools::add_verify, tools::add_model, tools::add_train, tools::add_finetune,
-                         tools::add_merge, tools::add_eval, tools::add_generate, tools::add_embed, tools::add_bench,
-                         tools::add_trace, tools::add_compile, tools::add_doctor})
+  for (const auto add :
+       {tools::add_dump,     tools::add_explain, tools::add_diff,   tools::add_opt,      tools::add_grad,
+        tools::add_shard,    tools::add_run,     tools::add_verify, tools::add_model,    tools::add_train,
+        tools::add_finetune, tools::add_merge,   tools::add_eval,   tools::add_generate, tools::add_embed,
+        tools::add_tokenize, tools::add_chat,    tools::add_bench,  tools::add_trace,    tools::add_compile,
+        tools::add_doctor})
     add(app);
   state_defaults(app);
   try {
@@ -108,6 +111,8 @@ int report() noexcept {
   try {
     throw;
   } catch (const lathe::tools::Stopped& e) {
+    return e.status();
+  } catch (const lathe::tools::ExitStatus& e) {
     return e.status();
   } catch (const lathe::InternalError& e) {
     print_error(fmt::format("{}\n", e.what()));

@@ -6,5 +6,6 @@
 #include "frontend/ops/custom_op.h"
 #include "frontend/ops/derived_ops.h"
 #include "frontend/ops/losses.h"
+#include "frontend/ops/op_library.h"
 #include "frontend/ops/ops.h"
 #include "frontend/ops/pooling.h"

@@ -135,7 +135,7 @@ bool Trainer::run(const Batches& batches, std::int64_t last) {
   while (step_ < last && !stops()) {
     const InputRefs& batch = tensors_.parts(train_, batches(step_), own_inputs_);
     const auto start = std::chrono::steady_clock::now();
-    train_.run(batch, outputs_);
+    run_step(batch);
     ++step_;
     saved_ = false;
     after_step(last, seconds_since(start));
@@ -145,6 +145,19 @@ bool Trainer::run(const Batches& batches, std::int64_t last) {
   }
   save();
   return step_ >= last;
+}
+
+/// With CompileOptions::find_nan, a step whose results are not finite ends the run, from the states before it.
+void Trainer::run_step(const InputRefs& batch) {
+  try {
+    train_.run(batch, outputs_);
+  } catch (const UserError& error) {
+    if (error.label() != "not_finite") throw;
+    const std::string text = error.what();
+    const std::size_t end = std::min(text.find("  [not_finite]"), text.size());
+    diverged(fmt::format("step {} is {}", step_ + 1, text.substr(0, end)),
+             text.substr(std::min(text.find('\n'), text.size())));
+  }
 }
 
 void Trainer::after_step(std::int64_t last, double seconds) {
@@ -227,7 +240,7 @@ Parameters Trainer::whole_parameters() const {
 Tensors Trainer::wholes(std::span<const std::string> names) const { return tensors_.wholes(train_, names); }
 
 /// Saves the state to a separate folder, from which no run resumes, and throws.
-void Trainer::diverged(const std::string& why) const {
+void Trainer::diverged(const std::string& why, const std::string& details) const {
   std::string hint = "start again " + options_.advice;
   if (last_good_)
     hint +=
@@ -250,8 +263,10 @@ void Trainer::diverged(const std::string& why) const {
           error.what());
     }
   }
+  if (!options_.compile.find_nan && !options_.compile.ranks)
+    hint += "\n  to see which op makes the first NaN, resume with find_nan (--find-nan)";
   // The exception ends all ranks, so it must not be thrown before the state is saved.
-  throw UserError(why, "train_diverged", tensors_.of_first(hint));
+  throw UserError(why, "train_diverged", tensors_.of_first(hint + details));
 }
 
 }  // namespace lathe

@@ -127,11 +127,12 @@ class Trainer {
   void check_options() const;
   void check_placements() const;
   void resume();
+  void run_step(const InputRefs& batch);
   void after_step(std::int64_t last, double seconds);
   bool stops() const;
   std::string fault_of_states() const;
   void save_to(const CheckpointStore& (RunFolder::*store)() const) const;
-  [[noreturn]] void diverged(const std::string& why) const;
+  [[noreturn]] void diverged(const std::string& why, const std::string& details = {}) const;
 
   TrainerOptions options_;
   bool keeps_ = false;  ///< this run writes checkpoints: rank 0 has a folder

@@ -11,12 +11,12 @@
 #include "frontend/train/training.h"
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/op/owned_op.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
+#include "tests/support/graphs/same_graph.h"
 
 /// User-defined ops in the DSL.
 using namespace lathe;
@@ -290,7 +290,7 @@ TEST_CASE("text with custom ops parses with an OpSet that contains them", "[cust
   g.output("y", clip({swish(x, beta)}, {{"low", -1.0}, {"high", 2.0}}));
   const std::string text = ir::print(g.ir());
   const ir::Graph again = ir::parse_graph(text, ir::OpSet{swish, clip}, "model.lathe");
-  CHECK(ir::difference(g.ir(), again, {.locations = true, .names = true}).value_or("") == "");
+  lathe::test::check_same_graph(g.ir(), again, {.locations = true, .names = true});
   CHECK(ir::print(again) == text);
   // A rule rejects text like it rejects a program, at the line of the text.
   const std::string wrong = "graph @g(input %x: f32[4]) {\n  %1 = my.clip %x {low=0.0}\n}";
@@ -303,7 +303,7 @@ TEST_CASE("an unknown op name in a text is an error, with a hint about custom op
     return message_of(
         [&] { ir::parse_graph("graph @g(input %x: f32[4]) {\n  %1 = " + op + " %x\n}", ops, "model.lathe"); });
   };
-  const std::string own = "a name with a dot is that of a program's own op: give parse_graph an OpSet that has it\n";
+  const std::string own = "a name with a dot is that of a program's own op: give parse_graph an OpSet that has it, or the command --ops\n";
   CHECK_THAT(error("my.swish", {}), Contains("model.lathe:2:8: there is no op 'my.swish'\n  " + own));
   CHECK_THAT(error("my.softmx", {}), Contains("did you mean 'softmax'?\n  " + own));
   CHECK_THAT(error("my.swsh", {make_swish()}), Contains("did you mean 'my.swish'?\n  " + own));

@@ -1,9 +1,11 @@
 #include "tests/passes/support.h"
 
 #include <catch2/catch.hpp>
+#include <regex>
 
 #include "ir/support/error.h"
 #include "ir/support/tensors/complex_elements.h"
+#include "ir/tensor/diff/graph_diff.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
@@ -29,9 +31,15 @@ std::string text(const Graph& graph) {
   return result;
 }
 
+std::string changes(const Graph& before, const Graph& after) {
+  static const std::regex location(R"( \((gradient of )?test:\d+\))");
+  return std::regex_replace(to_string(diff(before, after)), location, "");
+}
+
 void check_same_meaning(const Graph& before, const Graph& after, const Tensors& arguments, double tolerance) {
   verify(before);
   verify(after);
+  INFO(changes(before, after));
   InterpretOptions options;
   options.round = false;
   const Tensors expected = interpret(before, arguments, options), found = interpret(after, arguments, options);

@@ -19,6 +19,9 @@ std::string text(const Graph& graph);
 
 using lathe::test::random_arguments;
 
+/// Returns what a pass changed, a line per difference (ir/tensor/diff/graph_diff.h), without locations.
+std::string changes(const Graph& before, const Graph& after);
+
 /// Checks that both graphs verify and compute the same outputs and updates within `tolerance`, in f64.
 void check_same_meaning(const Graph& before, const Graph& after, const Tensors& arguments, double tolerance = 1e-12);
 

@@ -8,6 +8,7 @@ namespace lathe::tools {
 
 void add_dump(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_diff(CLI::App& app);
 void add_opt(CLI::App& app);
 void add_grad(CLI::App& app);
 void add_shard(CLI::App& app);
@@ -22,6 +23,8 @@ void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_embed(CLI::App& app);
+void add_tokenize(CLI::App& app);
+void add_chat(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_doctor(CLI::App& app);
 

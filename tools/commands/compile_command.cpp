@@ -15,12 +15,14 @@
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/number_option.h"
+#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct EmitOptions {
+  std::vector<std::string> ops;
   std::string file, output = "-", target = "cuda:sm_90a", emit = "cuda";
   int threads = 2;
   LowerOptions lower;
@@ -74,7 +76,7 @@ void write_compiled(const Program& program, const EmitOptions& options, cuda::Ou
 void run(const EmitOptions& options) {
   const cuda::Arch arch = arch_of(options.target);  // reject a wrong name for every --emit
   if (options.emit == "header") return write_text(options.output, cuda::prelude());
-  const ir::Graph graph = load_graph(options.file);
+  const ir::Graph graph = load_graph(options.file, load_ops(options.ops));
   const Machine machine = machine_of(Target::cuda(arch.name()));
   const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
   if (options.emit == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));
@@ -87,6 +89,7 @@ void add_compile(CLI::App& app) {
   auto options = std::make_shared<EmitOptions>();
   CLI::App* command = app.add_subcommand("compile", "Compile a graph for a GPU; no GPU is needed");
   command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file, or folder for cubin; - is standard output")
       ->capture_default_str();
   command

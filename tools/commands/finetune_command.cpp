@@ -131,6 +131,8 @@ void add_finetune(CLI::App& app) {
   add_target_option(*command, options->step.target);
   add_threads_option(*command, options->step.threads);
   add_memory_budget(*command, options->step.memory_budget);
+  command->add_flag("--find-nan", options->step.find_nan,
+                    "Check the results of each step, and name the op that makes the first NaN or infinity");
   add_process_options(*command, add_division(*command, options->step.division), options->step.processes);
   command->add_flag("--fresh", s->fresh, "Ignore existing checkpoints and start from scratch");
   command->footer(

@@ -31,7 +31,7 @@ struct ModelOptions {
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0, batch = 0;
   double dropout = 0, lr = 3e-4;
   bool loss = false, step = false;
-  std::string part = "logits", dtype = "f32", weights = "stored";  ///< for a directory
+  std::string part = "logits", dtype = "f32", weights = "stored", inputs;  ///< for a directory
   std::filesystem::path adapter;
   std::optional<std::string> lora;  ///< for the step of a directory
 };
@@ -133,6 +133,21 @@ ir::Graph folder_step(const ModelOptions& options) {
       .step;
 }
 
+/// Splits --inputs mask,positions,types.
+std::set<std::string> parse_inputs(const std::string& text) {
+  std::set<std::string> inputs;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::string input = text.substr(at, end - at);
+    at = end + 1;
+    if (input != "mask" && input != "positions" && input != "types")
+      throw UserError(fmt::format("--inputs {}: there is no input '{}'", text, input), "usage",
+                      "give mask, positions or types, such as --inputs mask,positions");
+    inputs.insert(std::move(input));
+  }
+  return inputs;
+}
+
 void write_folder(const ModelOptions& options) {
   if (options.step) return write_text(options.output, ir::print(folder_step(options)));
   const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
@@ -140,7 +155,8 @@ void write_folder(const ModelOptions& options) {
                                            {.dtype = *parse_dtype(options.dtype),
                                             .batch = options.batch > 0 ? Dim("B", options.batch) : Dim("B"),
                                             .adapter = options.adapter,
-                                            .load = {.weights = weight_format(options.weights)}});
+                                            .load = {.weights = weight_format(options.weights)},
+                                            .inputs = parse_inputs(options.inputs)});
   write_text(options.output, ir::print(with_precision(graph, options.precision)));
 }
 
@@ -152,6 +168,7 @@ void check_no_folder(const ModelOptions& options) {
                                       {options.part != plain.part, "--part"},
                                       {options.dtype != plain.dtype, "--dtype"},
                                       {options.weights != plain.weights, "--weights"},
+                                      {!options.inputs.empty(), "--inputs"},
                                       {options.batch > 0, "--batch"}})
     if (given)
       throw UserError(fmt::format("{} is a built-in model, not a directory", options.name), "usage",
@@ -202,12 +219,16 @@ void add_model(CLI::App& app) {
           "{" + fmt::format("{}", fmt::join(names, ",")) + "} or DIR"));
   std::vector<std::string> parts;
   for (const auto& [part, value] : graph_parts()) parts.push_back(part);
-  CLI::Option* const part = command->add_option(
-      "--part", options->part, "With a directory: graph to write, which is logits, loss, or a step of generation");
+  CLI::Option* const part =
+      command->add_option("--part", options->part,
+                          "With a directory: part of the model, such as its logits, its loss or a generation step");
   part->check(CLI::IsMember(parts))->capture_default_str();
   command->add_option("--dtype", options->dtype, "With a directory: compute dtype; weights keep their stored dtype")
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
       ->capture_default_str();
+  CLI::Option* const inputs = command->add_option(
+      "--inputs", options->inputs,
+      "With a directory: more inputs of logits, loss, states and pooled, as a list of mask, positions and types");
   CLI::Option* const batch = command->add_option("--batch", options->batch,
                                                  "With a directory: number of sequences, fixed in the graph; small "
                                                  "numbers use kernels for few rows (default: late-bound)");
@@ -230,7 +251,7 @@ void add_model(CLI::App& app) {
   command->add_flag("--loss", options->loss, "Output the loss instead of the logits");
   CLI::Option* const step = command->add_flag("--step", options->step,
                                               "Write the whole training step with AdamW: forward, backward, update");
-  step->excludes(part)->excludes(weights)->excludes(batch);
+  step->excludes(part)->excludes(weights)->excludes(batch)->excludes(inputs);
   add_lora_option(*command, options->lora)->needs(step);
   positive(command->add_option("--lr", options->lr, "Constant learning rate of --step"))->capture_default_str();
   add_precision_option(*command, options->precision);
@@ -238,6 +259,7 @@ void add_model(CLI::App& app) {
                   "Examples:\n"
                   "  lathe model gpt --layers 12 --step -o step.lathe\n"
                   "  lathe model Llama-3.2-1B --part step --batch 1 -o token.lathe\n"
+                  "  lathe model bert-base-uncased --part states --inputs mask,positions -o states.lathe\n"
                   "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
   command->callback([options] { run(*options); });
 }

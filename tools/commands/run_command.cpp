@@ -6,6 +6,8 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
+#include "passes/check/find_nonfinite.h"
+#include "runtime/files/finite.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
@@ -17,27 +19,41 @@
 #include "tools/options/memory_budget.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
+#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct RunOptions {
+  std::vector<std::string> ops;
   std::string file, output;
   GraphOptions graph;
   ArgumentOptions arguments;
   ExecuteOptions execute;
+  bool find_nan = false;
 };
+
+bool is_finite(const Tensors& results) {
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : results) views.push_back(view_of(name, tensor));
+  return !find_not_finite(views);
+}
 
 Tensors results_of(const RunOptions& options) {
   if (is_kernel_file(options.file)) return run_kernel_file(options.file, options.arguments);
   if (is_program_file(options.file))
     return run_program_file(options.file, options.arguments, options.execute.target, options.execute.threads);
-  const ir::Graph graph = as_asked(load_graph(options.file), options.graph);
+  const ir::Graph graph = as_asked(load_graph(options.file, load_ops(options.ops)), options.graph);
   const Arguments arguments = load_arguments(graph, options.arguments, !options.graph.dtype.empty());
   ExecuteOptions how = options.execute;
   how.lower = options.graph.lower;
-  return execute(graph, arguments, how);
+  Tensors results = execute(graph, arguments, how);
+  if (options.find_nan && !is_finite(results))
+    ir::throw_nonfinite(graph, ir::find_nonfinite(graph, [&](const ir::Graph& instrumented) {
+                          return execute(instrumented, arguments, how);
+                        }));
+  return results;
 }
 
 /// Throws [usage] for an option that has no effect on a kernel file or a program file.
@@ -75,11 +91,14 @@ void add_run(CLI::App& app) {
           "IR text file, program file (.program, of dump --after collectives), kernel file (.kernel, which is "
           "interpreted), or model directory")
       ->required();
+  add_ops_option(*command, options->ops);
   add_argument_options(*command, options->arguments);
   command->add_option("-o,--output", options->output, "Output file, .safetensors (default: print the results)");
   add_graph_options(*command, options->graph);
   CLI::Option* interpret = command->add_flag("--interpret", options->execute.interpret,
                                              "Use the reference interpreter instead of compiled code");
+  command->add_flag("--find-nan", options->find_nan,
+                    "Fail if a result is NaN or infinite, and name the op that makes the first one");
   add_memory_budget(*command, options->execute.memory_budget)->excludes(interpret);
   add_tune(*command, options->execute.tune)->excludes(interpret);
   add_target_option(*command, options->execute.target);
@@ -88,6 +107,7 @@ void add_run(CLI::App& app) {
       "Examples:\n"
       "  lathe run mha.lathe --input weights.safetensors --input batch.safetensors -o out.safetensors\n"
       "  lathe run mha.lathe --random --dim n_seq=16,nbatches=2 --interpret\n"
+      "  lathe run mha.lathe --random --find-nan\n"
       "  lathe run mha.program --random --dim n_seq=16,nbatches=2\n"
       "  lathe run scale.kernel --random --dim rows=2,cols=8");
   command->callback([options, command] {

@@ -17,12 +17,14 @@
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
+#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct TraceOptions {
+  std::vector<std::string> ops;
   std::string file, output, precision = "f32", memory_budget;
   ArgumentOptions arguments;
   LowerOptions lower;
@@ -35,7 +37,7 @@ void run(const TraceOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const auto device = open_device(compile_options(options.target), threads);
   auto [graph, executable, inputs, free_dims] =
-      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
+      prepare(with_precision(load_graph(options.file, load_ops(options.ops)), options.precision), options.arguments,
               {.threads = threads,
                .lower = options.lower,
                .target = options.target,
@@ -70,6 +72,7 @@ void add_trace(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("trace", "Profile runs of a graph: a table of kernels, and a timeline for the browser");
   command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  add_ops_option(*command, options->ops);
   command->add_option(
       "-o,--output", options->output,
       "Output file for the timeline, Chrome trace JSON (ui.perfetto.dev, chrome://tracing); - is standard output");

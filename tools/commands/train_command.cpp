@@ -115,6 +115,8 @@ void add_train(CLI::App& app) {
   add_lower_options(*command, options->step.lower);
   add_memory_budget(*command, options->step.memory_budget);
   add_tune(*command, options->step.tune);
+  command->add_flag("--find-nan", options->step.find_nan,
+                    "Check the results of each step, and name the op that makes the first NaN or infinity");
   add_process_options(*command, add_division(*command, options->step.division), options->step.processes);
   command->add_flag("--print-graph", options->print_graph, "Print the model's IR before the first step");
   command->add_flag("--fresh", s->fresh, "Ignore existing checkpoints and start from scratch");

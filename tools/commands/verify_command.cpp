@@ -15,12 +15,14 @@
 #include "tools/options/graph_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/target_option.h"
+#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct VerifyOptions {
+  std::vector<std::string> ops;
   std::string file;
   GraphOptions graph;
   ArgumentOptions arguments;
@@ -61,7 +63,7 @@ std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
 }
 
 void run(const VerifyOptions& options) {
-  const ir::Graph graph = as_asked(load_graph(options.file), options.graph);
+  const ir::Graph graph = as_asked(load_graph(options.file, load_ops(options.ops)), options.graph);
   ArgumentOptions from = options.arguments;
   from.random = true;
   const Arguments arguments = load_arguments(graph, from, !options.graph.dtype.empty());
@@ -108,6 +110,7 @@ void add_verify(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("verify", "Compare compiled code with the interpreter on the same arguments");
   command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  add_ops_option(*command, options->ops);
   add_argument_options(*command, options->arguments);
   add_graph_options(*command, options->graph);
   not_negative(command->add_option("--tolerance", options->tolerance,

@@ -26,9 +26,9 @@ void write_text(const std::string& path, std::string_view text) {
   file.commit();
 }
 
-ir::Graph load_graph(const std::string& path) {
+ir::Graph load_graph(const std::string& path, const ir::OpSet& ops) {
   if (is_model_folder(path)) return pretrained_graph(path, GraphPart::logits);
-  return ir::parse_graph(read_text(path), path == "-" ? "<stdin>" : std::string_view(path));
+  return ir::parse_graph(read_text(path), ops, path == "-" ? "<stdin>" : std::string_view(path));
 }
 
 }  // namespace lathe::tools

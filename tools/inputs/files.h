@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "ir/tensor/graph.h"
+#include "ir/tensor/op/op_set.h"
 
 namespace lathe::tools {
 
@@ -14,8 +15,8 @@ std::string read_text(const std::string& path);
 /// Writes a file atomically; "-" is standard output. Throws UserError [file_write].
 void write_text(const std::string& path, std::string_view text);
 
-/// Reads a graph from IR text, or builds that of a Hugging Face directory: input_ids -> logits, in f32. Errors name
-/// the file as the user specified it.
-ir::Graph load_graph(const std::string& path);
+/// Reads a graph from IR text, which may use the ops of `ops`, or builds that of a Hugging Face directory: input_ids
+/// -> logits, in f32. Errors name the file as the user specified it.
+ir::Graph load_graph(const std::string& path, const ir::OpSet& ops = {});
 
 }  // namespace lathe::tools

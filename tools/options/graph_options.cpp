@@ -1,7 +1,12 @@
 #include "tools/options/graph_options.h"
 
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 
+#include "ir/support/error.h"
+#include "ir/tensor/binding.h"
 #include "passes/compile/compilation.h"
 #include "passes/shard/shard.h"
 #include "tools/options/arguments.h"
@@ -14,6 +19,14 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_precision_option(command, options.precision);
   add_lower_options(command, options.lower);
+}
+
+void require_plan_sizes(const Compilation& now) {
+  const std::vector<std::string> missing = ir::unbound_dims(now.graph, now.request.plan_sizes);
+  if (!missing.empty())
+    throw UserError(fmt::format("a memory plan needs the size of each dim: {} {} none", fmt::join(missing, ", "),
+                                missing.size() == 1 ? "has" : "have"),
+                    "dim_option", "give --dim NAME=SIZE");
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "passes/compile/compilation.h"
 #include "passes/compile/request.h"
 #include "tools/options/division.h"
 
@@ -19,6 +20,9 @@ void add_graph_options(CLI::App& command, GraphOptions& options);
 
 /// Returns the graph with --dtype and --precision applied.
 ir::Graph as_asked(const ir::Graph& graph, const GraphOptions& options);
+
+/// Throws UserError [dim_option] unless every dim has a size for the memory plan.
+void require_plan_sizes(const Compilation& now);
 
 /// Options of commands that print a graph during its compilation.
 struct PassOptions {

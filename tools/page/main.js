@@ -96,6 +96,7 @@ function showNode(id) {
   row('line', (node.gradient ? 'gradient of ' : '') + (node.loc || ''));
   row('module', node.scope);
   row('op', node.doc);
+  if (graph.regions) row('region', regionTitle(node));
   const references = (title, ids) => {
     if (!ids.length) return;
     element('h2', title, details);
@@ -219,6 +220,26 @@ document.getElementById('expand').onclick = () => { model.expandAll(); redraw();
 document.getElementById('collapse').onclick = () => { model.collapseAll(); redraw(); fit(true); };
 document.getElementById('fit').onclick = () => fit(false);
 
+// The memory plan. A click on a rectangle shows its value in the graph.
+const memory = document.getElementById('memory'), memoryButton = document.getElementById('memory-button');
+function showMemory(shown) {
+  memory.hidden = !shown;
+  canvas.style.display = shown ? 'none' : '';
+  memoryButton.textContent = shown ? 'graph' : 'memory';
+}
+memoryButton.hidden = !memory.firstElementChild;
+memoryButton.onclick = () => showMemory(memory.hidden);
+memory.addEventListener('click', event => {
+  const title = event.target.parentNode.querySelector(':scope > title');
+  const node = title && nodeOfFragment(graph.nodes, title.textContent.split(/[ \n]/)[0]);
+  if (!node) return;
+  showMemory(false);
+  select(node.id);
+});
+window.addEventListener('keydown', event => {
+  if (event.target !== searchBox && event.key === 'm' && !memoryButton.hidden) showMemory(memory.hidden);
+});
+
 // ---- start
 
 document.getElementById('title').textContent = '@' + graph.name;
@@ -234,7 +255,8 @@ if (graph.nodes.length <= few) model.expandAll();
 showGraph();
 redraw();
 fit(true);
-// page.html#open shows all modules; page.html#%12 shows a value.
+// page.html#open shows all modules; page.html#memory the memory plan; page.html#%12 a value.
 const wanted = location.hash.slice(1);
-if (wanted === 'open') { model.expandAll(); redraw(); fit(true); }
+if (wanted === 'memory') showMemory(!memoryButton.hidden);
+else if (wanted === 'open') { model.expandAll(); redraw(); fit(true); }
 else if (wanted) { const node = nodeOfFragment(graph.nodes, wanted); if (node) select(node.id); }

@@ -26,6 +26,30 @@ function markGradients(nodes) {
 const manyStates = graph.nodes.filter(node => node.op === 'state').length > 8;
 const isInline = node => node.op === 'parameter' || node.number !== undefined || node.op === 'state' && manyStates;
 
+// Describes the fused region of a node, or why it has none.
+function regionTitle(node) {
+  if (node.region !== undefined) return `region ${node.region}: ${graph.regions[node.region]}` + (node.stored ? ', stored' : '');
+  return node.inlined ? 'none: computed by its readers' : '';
+}
+
+// Groups nodes by fused region. Returns [{region, node}] in an order in which regions are contiguous and every node
+// follows its operands. Regions run in the order of their numbers. Views and inlined nodes belong to no region; those
+// between two nodes of one region are shown inside it.
+function regionOrder(nodes) {
+  const all = graph.nodes, none = Infinity;
+  const before = all.map(() => -1), after = all.map(() => none);
+  for (const node of all)
+    before[node.id] = node.region ?? Math.max(-1, ...node.args.map(id => before[id]));
+  for (let i = all.length - 1; i >= 0; --i) {
+    const first = all[i].region ?? after[i];
+    for (const id of all[i].args) after[id] = Math.min(after[id], first);
+  }
+  const regionOf = node => node.region ?? (before[node.id] >= 0 && before[node.id] === after[node.id] ? before[node.id] : undefined);
+  const stage = node => regionOf(node) !== undefined ? 2 * regionOf(node) + 1 : 2 * before[node.id] + 2;
+  return nodes.map(node => ({node, region: regionOf(node), stage: stage(node)}))
+              .sort((a, b) => a.stage - b.stage || a.node.id - b.node.id);
+}
+
 // Consecutive nodes of a module become a group. The list is in topological order, so a run never depends on later
 // nodes and groups have no cycles.
 function buildTree(nodes) {
@@ -76,6 +100,20 @@ function buildTree(nodes) {
     }
     return items;
   };
+  if (graph.regions) {
+    const inner = nodes.filter(node => node.kind !== 'argument' && !isInline(node));
+    const items = nodes.filter(node => node.kind === 'argument' && !isInline(node)).map(node => ({key: 'n' + node.id, node}));
+    const ordered = regionOrder(inner);
+    for (let i = 0; i < ordered.length;) {
+      let end = i + 1;
+      const {region} = ordered[i];
+      while (region !== undefined && end < ordered.length && ordered[end].region === region) ++end;
+      const leaves = ordered.slice(i, end).map(({node}) => ({key: 'n' + node.id, node}));
+      items.push(...leaves.length === 1 ? leaves : [makeGroup(`region ${region}: ${graph.regions[region]}`, leaves, '')]);
+      i = end;
+    }
+    return makeGroup('', items, '');
+  }
   for (const node of nodes) node.parts = scopeParts(node);
   markGradients(nodes.filter(node => !isInline(node)));
   const shown = nodes.filter(node => !isInline(node));

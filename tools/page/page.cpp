@@ -9,6 +9,7 @@
 #include "ir/tensor/text/printer.h"
 #include "tools/page/drawing.h"
 #include "tools/page/embedded.h"
+#include "tools/page/fill_page.h"
 #include "tools/page/node_kind.h"
 
 namespace lathe::tools {
@@ -70,50 +71,31 @@ Json graph_json(const ir::Graph& graph) {
   return json;
 }
 
-std::string escaped_html(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += c;
+/// Adds the regions in the order in which they run, and the region of each of their members.
+void add_regions(Json& json, const FusionPlan& plan) {
+  json["regions"] = Json::array();
+  for (const Region& region : plan.regions) json["regions"].push_back(name(region.kind()));
+  for (Json& node : json["nodes"]) {
+    const auto id = node["id"].get<std::size_t>();
+    if (plan.region_of[id] >= 0) node["region"] = plan.region_of[id];
+    if (plan.stored[id]) node["stored"] = true;
+    if (plan.inlined[id]) node["inlined"] = true;
   }
-  return result;
-}
-
-/// Returns JSON for a <script> element: escapes text that could end the script or start an HTML comment.
-std::string script_json(const Json& json) {
-  std::string result;
-  for (const char c : json.dump(-1, ' ', true, Json::error_handler_t::replace)) {
-    if (c == '<')
-      result += "\\u003c";
-    else
-      result += c;
-  }
-  return result;
-}
-
-void replace(std::string& text, std::string_view mark, const std::string& with) {
-  text.replace(text.find(mark), mark.size(), with);
 }
 
 }  // namespace
 
-std::string html_page(const ir::Graph& graph) {
+std::string html_page(const ir::Graph& graph, const PageExtras& extras) {
   std::string script;
   for (const std::string_view part : {embedded_model_js, embedded_layout_js, embedded_draw_js, embedded_main_js})
     script += part;
-  std::string page(embedded_page_html);
-  // Insert the data last, because it may contain placeholders.
-  replace(page, "{{title}}", escaped_html(visible(graph.name)));
-  replace(page, "{{css}}", std::string(embedded_page_css));
-  const std::string data = script_json(graph_json(graph));
-  const auto at = page.find("{{data}}");
-  replace(page, "{{script}}", script);
-  page.replace(at, std::string_view("{{data}}").size(), data);
-  return page;
+  Json json = graph_json(graph);
+  if (extras.regions) add_regions(json, *extras.regions);
+  return fill_page(embedded_page_html, {{"{{title}}", escaped_html(visible(graph.name))},
+                                        {"{{css}}", std::string(embedded_page_css)},
+                                        {"{{script}}", script},
+                                        {"{{memory}}", extras.memory},
+                                        {"{{data}}", script_json(json)}});
 }
 
 }  // namespace lathe::tools

@@ -13,6 +13,7 @@ CompileOptions compile_options(const StepOptions& step, const std::shared_ptr<Ra
   options.lower = step.lower;
   options.lower.memory = memory_budget(step.memory_budget, {});
   options.tune = tune_options(step.tune, {});
+  options.find_nan = step.find_nan;
   if (!ranks) return options;
   options.ranks = ranks;
   options.split = step.division.splits();

@@ -16,6 +16,7 @@ struct StepOptions {
   int threads = 0;
   LowerOptions lower = {};
   std::string memory_budget = {};  ///< in the format of --memory-budget; empty: none
+  bool find_nan = false;           ///< see CompileOptions::find_nan
   double tune = 0;                 ///< seconds to tune the step (--tune); 0: no tuning
   Division division = {};          ///< distribution over processes
   ProcessOptions processes = {};

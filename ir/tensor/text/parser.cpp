@@ -191,8 +191,10 @@ class GraphParser {
     const auto dot = name.rfind('.');
     if (dot == std::string_view::npos) return guess.empty() ? "docs/ops.md lists the ops" : guess;
     if (guess.empty()) guess = did_you_mean(name.substr(dot + 1), names);
-    return fmt::format("{}{}a name with a dot is that of a program's own op: give parse_graph an OpSet that has it",
-                       guess, guess.empty() ? "" : "\n  ");
+    return fmt::format(
+        "{}{}a name with a dot is that of a program's own op: give parse_graph an OpSet that has it, or the command "
+        "--ops",
+        guess, guess.empty() ? "" : "\n  ");
   }
 
   /// %1 = op %a, %b {attr=1} [: type] [name("...")] [loc(...)]

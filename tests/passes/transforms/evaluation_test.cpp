@@ -19,11 +19,11 @@ TEST_CASE("evaluation: dropout becomes its operand, and its random state loses t
   update %rng <- %5
 })");
   const ir::Graph after = evaluation(graph);
-  CHECK(text(after) == R"(graph @g(input %x: f64[n, 3], parameter %w: f64[3]) {
-  %1 = mul %x, %w : f64[n, 3]
-  %2 = exp %1 : f64[n, 3]
-  output "y" %2
-}
+  CHECK(changes(graph, after) == R"(- state %rng: i64[2]
+- %2 = dropout %1, %rng {p=0.5, stream=0} : f64[n, 3]; %2 exp reads %1 instead
+- %4 = constant {dtype=i64, shape=[2], values=[0.0, 1.0]} : i64[2]
+- %5 = add %rng, %4 : i64[2]
+- update %rng: %5
 )");
 }
 

@@ -59,7 +59,7 @@ const std::vector<Section>& sections() {
         "frontend/train/optimizers/adafactor.h", "frontend/train/optimizers/muon.h",
         "frontend/train/optimizers/adamw_8bit.h", "frontend/train/optimizers/schedule_free.h",
         "frontend/train/optimizer.h", "frontend/train/parameter_filter.h", "frontend/train/schedule.h"}},
-      {"Custom ops", {"frontend/ops/custom_op.h", "frontend/ops/check_custom_op.h"}},
+      {"Custom ops", {"frontend/ops/custom_op.h", "frontend/ops/check_custom_op.h", "frontend/ops/op_library.h"}},
       {"Choice of tokens",
        {"frontend/decode/decoding.h", "frontend/decode/token_rules.h", "frontend/decode/beam_search.h"}}};
   return all;

@@ -23,6 +23,8 @@
 #include "tools/options/graph_options.h"
 #include "tools/options/memory_budget.h"
 #include "tools/page/drawing.h"
+#include "tools/page/memory_svg.h"
+#include "tools/plugins/op_libraries.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -30,6 +32,7 @@ namespace lathe::tools {
 namespace {
 
 struct DumpOptions {
+  std::vector<std::string> ops;
   std::string file, output = "-", after, target = "host", memory_budget;
   PassOptions how;
   bool times = false;
@@ -61,9 +64,11 @@ class Dump {
   std::string after(const std::string& label) {
     const std::size_t found = find_stage(stages_, label);
     const bool exists = found < stages_.size();
-    if ((options_.html || options_.dot) && (label == "all" || (exists && !is_graph(stages_[found]))))
-      throw UserError(fmt::format("--after {} does not give a single graph to draw", label), "usage",
-                      "give --after the name of a pass; lathe opt --list lists them");
+    const bool has_page = options_.html && (label == "fuse" || label == "memory-plan");
+    if ((options_.html || options_.dot) && !has_page && (label == "all" || (exists && !is_graph(stages_[found]))))
+      throw UserError(
+          fmt::format("--after {} does not give a single graph to draw", label), "usage",
+          "give --after the name of a pass, or with --html fuse or memory-plan; lathe opt --list lists them");
     if (label == "all") return after_all();
     if (!exists || !is_enabled(stages_[found], now_.request)) throw_missing_stage(label, options_.target);
     if (label == "memory-plan") require_sizes();
@@ -82,6 +87,9 @@ class Dump {
     const bool is_code = stage.part == Stage::Part::code;
     run_until(now_, is_code ? "collectives" : label);
     if (is_graph(stage)) return render(now_.graph, options_);
+    if (options_.html)
+      return html_page(now_.graph, {.regions = &now_.regions,
+                                    .memory = now_.plan ? memory_svg(now_.program, *now_.plan) : std::string()});
     const auto start = std::chrono::steady_clock::now();
     std::string text = print_stage(now_, label);
     if (is_code)
@@ -92,11 +100,7 @@ class Dump {
 
   void require_sizes() {
     run_through(now_, Stage::Part::target);
-    const std::vector<std::string> missing = ir::unbound_dims(now_.graph, now_.request.plan_sizes);
-    if (!missing.empty())
-      throw UserError(fmt::format("a memory plan needs the size of each dim: {} {} none", fmt::join(missing, ", "),
-                                  missing.size() == 1 ? "has" : "have"),
-                      "dim_option", "give --dim NAME=SIZE");
+    require_plan_sizes(now_);
   }
 
   std::string after_all() {
@@ -133,6 +137,7 @@ void add_dump(CLI::App& app) {
   auto options = std::make_shared<DumpOptions>();
   CLI::App* command = app.add_subcommand("dump", "Print a graph as text, as an HTML page or for Graphviz");
   command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_option("--after", options->after,
                       "Print the graph after this stage of compilation, or after each stage with all; lathe opt "
@@ -149,8 +154,10 @@ void add_dump(CLI::App& app) {
   command->add_flag("--times", options->times, "Print the time and the changes of each stage to standard error");
   auto* short_form = command->add_flag("--short", options->short_form,
                                        "Omit locations, and print only the first of repeated layers");
-  auto* html = command->add_flag("--html", options->html,
-                                 "Write a self-contained HTML page: shapes on edges, source lines, search");
+  auto* html = command->add_flag(
+      "--html", options->html,
+      "Write a self-contained HTML page: shapes on edges, source lines, search; with --after fuse its "
+      "fused regions, with --after memory-plan also the memory plan");
   auto* dot = command->add_flag("--dot", options->dot, "Write Graphviz DOT");
   command->add_flag("--no-locations", options->no_locations, "Omit loc(...)");
   command->add_flag("--strides", options->strides, "Print the strides of strided values");
@@ -167,8 +174,10 @@ void add_dump(CLI::App& app) {
       "  lathe dump model.lathe --after asm --target x86-64-v3\n"
       "  lathe dump model.lathe --after cuda --target cuda:sm_90a\n"
       "  lathe dump model.lathe --html -o model.html\n"
+      "  lathe dump model.lathe --after memory-plan --dim B=4,T=64 --html -o regions.html\n"
       "  lathe dump model.lathe --dot | dot -Tsvg > model.svg");
-  command->callback([options] { write_text(options->output, dump(load_graph(options->file), *options)); });
+  command->callback(
+      [options] { write_text(options->output, dump(load_graph(options->file, load_ops(options->ops)), *options)); });
 }
 
 }  // namespace lathe::tools

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+#include "runtime/compile.h"
+#include "runtime/files/safetensors/safetensors.h"
+
+namespace lathe {
+
+/// Finds the op that makes the first NaN or infinity of a run (CompileOptions::find_nan). A run overwrites its
+/// states, so the watch keeps a copy of those that it updates. If results are not finite, it puts the copies back,
+/// and runs instrumented graphs on them.
+class NonfiniteWatch {
+ public:
+  /// `graph` is the one that the executable runs, before the passes.
+  NonfiniteWatch(ir::Graph graph, const CompileOptions& options);
+
+  /// Must be called before each run.
+  void keep(const Parameters& parameters);
+  /// Must be called after each run, with its outputs and a function that returns copies of its inputs. Throws
+  /// UserError [not_finite] if an output or a new state is not finite; the states are then those before the run. Does
+  /// nothing for a step that loss scaling skipped: it leaves the states unchanged.
+  void check(const Parameters& parameters, std::span<const TensorView> outputs,
+             const std::function<Tensors(std::span<const std::string>)>& inputs, const DimBindings& dims) const;
+
+ private:
+  bool is_finite(const Parameters& parameters, std::span<const TensorView> outputs) const;
+  Tensors run(const ir::Graph& graph, const Parameters& values, const Tensors& inputs, const DimBindings& dims) const;
+
+  ir::Graph graph_;
+  CompileOptions options_;
+  std::vector<std::string> inputs_;
+  Tensors kept_;  ///< updated states, before the run
+};
+
+/// Returns views of results, for NonfiniteWatch. Elements with strides are copied to `copies`.
+std::vector<TensorView> views_of(const Tensors& outputs, std::vector<HostTensor>& copies);
+std::vector<TensorView> views_of(const OutputRefs& outputs, std::vector<HostTensor>& copies);
+
+}  // namespace lathe

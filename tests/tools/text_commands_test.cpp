@@ -1,0 +1,120 @@
+#include <nlohmann/json.hpp>
+
+#include "tests/support/texts/test_data.h"
+#include "tests/tools/command.h"
+
+/// The commands that show what a model reads: tokenize, chat --render, and model for encoders and image models.
+using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
+using lathe::test::run_lathe;
+using lathe::test::Scratch;
+using lathe::test::test_data;
+
+namespace {
+
+std::string model(const std::string& name) { return "'" + test_data("hf/models/" + name + "/model").string() + "'"; }
+
+}  // namespace
+
+TEST_CASE("tokenize: ids, ranges and tokens of texts", "[tools][text]") {
+  const Scratch scratch;
+  const std::string folder = model("qwen3");
+  const auto json = run_lathe(scratch, "tokenize " + folder + " 'the and' --json");
+  REQUIRE(json.status == 0);
+  const auto tokens = nlohmann::json::parse(json.out);
+  REQUIRE(tokens["ids"].size() >= 2);
+  CHECK(tokens["ids"].size() == tokens["tokens"].size());
+  CHECK(tokens["offsets"].front()[0] == 0);
+  CHECK(tokens["offsets"].back()[1] == 7);
+  std::string ids;
+  for (const auto& id : tokens["ids"]) ids += (ids.empty() ? "" : " ") + id.dump();
+  CHECK(run_lathe(scratch, "tokenize " + folder + " 'the and' --ids").out == ids + "\n");
+  const auto table = run_lathe(scratch, "tokenize " + folder + " 'the and'");
+  CHECK_THAT(table.out, Contains(tokens["ids"][0].dump() + "  ") && Contains("0..") && Contains("..7  "));
+  // From files, standard input, and several texts.
+  scratch.write("text.txt", "the and");
+  CHECK(run_lathe(scratch, "tokenize " + folder + " -f text.txt --ids").out == ids + "\n");
+  CHECK(run_lathe(scratch, "tokenize " + folder + " --ids < text.txt").out == ids + "\n");
+  CHECK(run_lathe(scratch, "tokenize " + folder + " 'the and' 'the and' --ids").out == ids + "\n" + ids + "\n");
+}
+
+TEST_CASE("tokenize: special tokens, and errors", "[tools][text]") {
+  const Scratch scratch;
+  const std::string folder = "'" + test_data("hf/tokenizers/bert").string() + "'";
+  CHECK_THAT(run_lathe(scratch, "tokenize " + folder + " the").out,
+             Contains("added  [CLS]\n") && Contains("0..3  the\n"));
+  CHECK(run_lathe(scratch, "tokenize " + folder + " the --plain").out.find("added") == std::string::npos);
+  const auto missing = run_lathe(scratch, "tokenize nowhere the");
+  CHECK(missing.status == 1);
+  CHECK_THAT(missing.err, StartsWith("lathe: ") && Contains("nowhere"));
+  CHECK(run_lathe(scratch, "tokenize " + model("qwen3") + " the --ids --json").status == 2);
+}
+
+TEST_CASE("chat --render: prints what the model would read", "[tools][text]") {
+  const Scratch scratch;
+  const std::string folder = model("qwen3");
+  const auto render = [&](const std::string& options) {
+    const auto ran = run_lathe(scratch, "chat " + folder + " --render " + options);
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+    return ran.out;
+  };
+  const std::string asked = render("'and the' --system be");
+  CHECK_THAT(asked, Contains("and the") && Contains("be") && Contains("user") && Contains("assistant"));
+  const std::string without = render("'and the' --system be --no-generation-prompt");
+  CHECK_THAT(asked, StartsWith(without));
+  CHECK(asked.size() > without.size());
+  scratch.write("messages.json", R"([{"role": "system", "content": "be"}, {"role": "user", "content": "and the"}])");
+  CHECK(render("--messages messages.json") == asked);
+  CHECK(render("--messages - < messages.json") == asked);
+  CHECK_THAT(render("one two three"), Contains("one") && Contains("two") && Contains("three"));
+  CHECK_THAT(render("one two"), !EndsWith("assistant\n"));
+  CHECK_THAT(render("one two --continue-final"), EndsWith("two"));
+}
+
+TEST_CASE("chat: errors", "[tools][text]") {
+  const Scratch scratch;
+  const std::string folder = model("qwen3");
+  const auto error = [&](const std::string& arguments) {
+    const auto ran = run_lathe(scratch, "chat " + arguments);
+    CHECK(ran.status == 1);
+    return ran.err;
+  };
+  CHECK_THAT(error(folder + " hi"), Contains("give --render") && Contains("[usage]"));
+  CHECK_THAT(error(folder + " --render"), Contains("there is no message to render"));
+  scratch.write("messages.json", "[]");
+  CHECK_THAT(error(folder + " --render hi --messages messages.json"),
+             Contains("--messages holds the whole conversation"));
+  CHECK_THAT(error(folder + " --render --messages messages.json"), Contains("[chat_messages]"));
+  CHECK_THAT(error(model("vit") + " --render hi"), Contains("[chat_template]"));
+}
+
+TEST_CASE("model: encoders and image models, with masks and positions as inputs", "[tools][text]") {
+  const Scratch scratch;
+  const auto graph = [&](const std::string& arguments) {
+    const auto ran = run_lathe(scratch, "model " + arguments + " -o g.lathe");
+    INFO(arguments << "\n" << ran.err);
+    REQUIRE(ran.status == 0);
+    return scratch.read("g.lathe");
+  };
+  CHECK_THAT(graph(model("bert")), Contains("input %input_ids: i64[B, T]") && !Contains("%attention_mask"));
+  CHECK_THAT(graph(model("bert") + " --part states --inputs mask,positions,types"),
+             Contains("input %attention_mask: i64[B, T]") && Contains("input %position_ids: i64[B, T]") &&
+                 Contains("input %token_type_ids: i64[B, T]") && Contains("output \"last_hidden_state\""));
+  CHECK(run_lathe(scratch, "run g.lathe --input " + model("bert") + " --random --dim B=2,T=3 -o out.safetensors")
+            .status == 0);
+  CHECK_THAT(graph(model("vit")), Contains("input %pixel_values: f32[B, "));
+  CHECK(run_lathe(scratch, "run " + model("vit") + " --random --dim B=2 -o out.safetensors").status == 0);
+  CHECK_THAT(graph(model("vit") + " --part states"), Contains("output \"last_hidden_state\""));
+  CHECK_THAT(graph(model("llama") + " --inputs mask,positions"),
+             Contains("%attention_mask") && Contains("%position_ids"));
+  for (const std::string& wrong :
+       {model("bert") + " --part step", model("vit") + " --inputs mask", model("llama") + " --part pooled",
+        model("bert") + " --inputs nonsense", std::string("gpt --inputs mask")}) {
+    const auto ran = run_lathe(scratch, "model " + wrong);
+    INFO(wrong << "\n" << ran.err);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, Contains("[usage]"));
+  }
+}
