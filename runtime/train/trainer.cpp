@@ -101,7 +101,9 @@ Trainer::Trainer(const ir::Graph& step, TrainerOptions options)
   add_extra_steps();
   if (options_.evaluation)
     evaluate_.emplace(compile(options_.evaluation->graph, evaluation_options(options_.compile, train_.parameters())));
-  check_placements();
+  if (evaluate_) check_placements(*evaluate_, "the evaluation", "evaluate by the graph that the step was made of");
+  for (const Extra& extra : extras_)
+    check_placements(extra.executable, extra.options.name, "name the dims of both graphs alike");
   list_states();
   keeps_ = !tensors_.of_first(options_.folder ? "keeps" : "").empty();
   if (keeps_) resume();
@@ -161,17 +163,17 @@ void Trainer::check_options() const {
   check_loss(options_.evaluation->graph, options_.loss);
 }
 
-/// Checks that both graphs shard their shared parameters and states equally, because they use one store.
-void Trainer::check_placements() const {
-  if (!evaluate_) return;
-  for (const auto& [name, placement] : evaluate_->placements()) {
+/// Checks that another graph shards the parameters and states that it shares with the step equally, because they use
+/// one store.
+void Trainer::check_placements(const Executable& other, const std::string& what, const std::string& hint) const {
+  for (const auto& [name, placement] : other.placements()) {
     const auto found = train_.placements().find(name);
     if (found == train_.placements().end() || found->second == placement || !train_.parameters().contains(name))
       continue;
     const shard::Mesh& mesh = options_.compile.ranks->mesh();
-    throw UserError(fmt::format("the evaluation divides {} otherwise than the step: {}, not {}", name,
+    throw UserError(fmt::format("{} divides {} otherwise than the step: {}, not {}", what, name,
                                 shard::to_string(placement, mesh), shard::to_string(found->second, mesh)),
-                    "mesh_parameters", "evaluate by the graph that the step was made of");
+                    "mesh_parameters", hint);
   }
 }
 

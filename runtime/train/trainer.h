@@ -92,8 +92,8 @@ class Trainer {
   /// the loss; [train_options] for numbers below 1 and for names of extra steps that are empty or repeated. Errors of
   /// a checkpoint: [train_resume] for different settings, [safetensors_missing] for a missing state,
   /// [argument_shape], [argument_dtype], [checkpoint_invalid]. Errors with several processes: [train_folder] for a
-  /// folder on a rank other than 0, [mesh_divide], and [mesh_parameters] if the evaluation shards a parameter
-  /// differently from the step.
+  /// folder on a rank other than 0, [mesh_divide], and [mesh_parameters] if the evaluation or an extra step
+  /// shards a parameter differently from the step.
   Trainer(const ir::Graph& step, Tensors start, TrainerOptions options = {});
   /// Same, but computes start values on demand. `start` is called for one parameter or state without a value at a
   /// time, so that a process never holds more than its parts and one whole tensor.
@@ -135,7 +135,7 @@ class Trainer {
  private:
   Trainer(const ir::Graph& step, TrainerOptions options);
   void check_options() const;
-  void check_placements() const;
+  void check_placements(const Executable& other, const std::string& what, const std::string& hint) const;
   void resume();
   /// An extra step, and its latest results.
   struct Extra {
