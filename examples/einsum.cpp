@@ -18,7 +18,7 @@ namespace {
 HostTensor counted(std::int64_t first) {
   std::vector<std::int64_t> values(16);
   std::iota(values.begin(), values.end(), first);
-  return HostTensor::from_ints({4, 4}, values);
+  return HostTensor::of({4, 4}, values);
 }
 
 /// Five equations on the matrices 1 .. 16 and 100 .. 115.

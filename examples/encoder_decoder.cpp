@@ -82,7 +82,7 @@ Parameters train(std::int64_t steps) {
     }
     const auto results = step.run({{"src", rows(sources)}, {"tgt", rows(targets)}});
     if (i == 0 || (i + 1) % (steps / 8) == 0)
-      fmt::print("step {:5}  loss {:.4f}\n", i + 1, results.at("loss").get(0));
+      fmt::print("step {:5}  loss {:.4f}\n", i + 1, results.at("loss").item());
   }
   return step.parameters();
 }

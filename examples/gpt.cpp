@@ -46,7 +46,7 @@ Parameters train(const text::Vocabulary& vocabulary, const std::vector<std::int6
   step.parameters().set(initial_values(graph, initializers, 1));
   const text::BatchSampler batches(ids, 8, context, 1);
   for (std::int64_t i = 1; i <= steps; ++i) {
-    const double value = step.run({{"tokens", batches.random(i)}}).at("loss").get(0);
+    const double value = step.run({{"tokens", batches.random(i)}}).at("loss").item();
     if (i == 1 || i % (steps / 6) == 0) fmt::print("step {:4}  loss {:.4f}\n", i, value);
   }
   return step.parameters();
@@ -64,7 +64,7 @@ std::string complete(const text::Vocabulary& vocabulary, const Parameters& param
   while (ids.size() < length) {
     const std::int64_t size = std::min(static_cast<std::int64_t>(ids.size()), context);
     const std::vector<std::int64_t> last(ids.end() - size, ids.end());
-    const auto logits = forward.run({{"tokens", HostTensor::from_ints({1, size}, last)}}).at("logits");
+    const auto logits = forward.run({{"tokens", HostTensor::of({1, size}, last)}}).at("logits");
     ids.push_back(sampler.next(logits_row(logits, size - 1)));
   }
   return vocabulary.decode(ids);

@@ -68,6 +68,7 @@ Tensor Graph::state(std::string_view name, DType dtype, const Shape& shape, cons
 
 Tensor Graph::random_state(Where at) const {
   if (const auto found = builder(at).find_argument("rng")) return Tensor(*found);
+  const CallSite line(builder(), at);
   const Tensor made = declared(ir::ops::state, "rng", i64, {2}, Init::values({0, 0}), at);
   update(made, made + literal({2}, {0, 1}, i64, at), at);
   return made;

@@ -14,8 +14,9 @@
 namespace lathe {
 
 namespace nn {
+class Module;
 class Parameter;
-}
+}  // namespace nn
 
 namespace detail {
 
@@ -140,6 +141,7 @@ class Graph {
  private:
   friend class Tensor;
   friend class nn::Parameter;
+  friend class nn::Module;
   friend std::shared_ptr<detail::GraphState> detail::state_of(const Graph& graph);
   explicit Graph(std::shared_ptr<detail::GraphState> state) : state_(std::move(state)) {}
   [[noreturn]] static void throw_moved(const Where& at);

@@ -4,6 +4,7 @@
 
 #include "frontend/built.h"
 #include "frontend/graph.h"
+#include "frontend/nn/module.h"
 #include "ir/ops/functional/functional_composites.h"
 #include "ir/support/error.h"
 
@@ -71,6 +72,8 @@ std::vector<Tensor> tensors(const std::vector<ir::Value>& values) {
 }  // namespace
 
 Tensor::Tensor(const ir::Value& value) : graph_(value.builder().weak_from_this().lock()), value_(value) {}
+
+Tensor::Tensor(const nn::Parameter& parameter, Where at) : Tensor(parameter.here(at)) {}
 
 Graph Tensor::graph(Where at) const {
   (void)value(at);

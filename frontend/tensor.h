@@ -18,6 +18,10 @@ class Graph;
 class Tensor;
 struct Ranked;
 
+namespace nn {
+class Parameter;
+}
+
 /// The user's line. Every DSL function ends in `Where at = Where::current()`, so that nodes, errors and profiles name
 /// the line that wrote the op.
 using Where = std::source_location;
@@ -75,6 +79,9 @@ class Tensor {
   Tensor() = default;
   /// A value of a builder without a Graph must not outlive that builder.
   explicit Tensor(const ir::Value& value);
+  /// A parameter of a module, in the graph of the module or, during a call of a module, in the graph of the call.
+  /// Throws UserError [parameter_graph] elsewhere, and for a parameter that is stored quantized.
+  Tensor(const nn::Parameter& parameter, Where at = Where::current());  // NOLINT(google-explicit-constructor)
   // Copy-only: a moved-from tensor keeps its value.
   Tensor(const Tensor&) = default;
   Tensor& operator=(const Tensor&) = default;
@@ -212,6 +219,12 @@ class Tensor {
 /// A tensor with the caller's line: operators cannot have default arguments, but conversions can.
 struct Operand {
   Operand(const Tensor& t, Where w = Where::current()) : tensor(t), at(w) {}  // NOLINT(google-explicit-constructor)
+  Operand(const nn::Parameter& parameter, Where w = Where::current())         // NOLINT(google-explicit-constructor)
+      : own(parameter, w), tensor(own), at(w) {}
+  Operand(const Operand&) = delete;  ///< `tensor` may refer to `own`
+  Operand& operator=(const Operand&) = delete;
+
+  const Tensor own = {};  ///< the tensor of a parameter
   const Tensor& tensor;
   Where at;
 };

@@ -67,6 +67,7 @@ class Device {
 struct DeviceOptions {
   int threads = 1;            ///< threads that run kernels on a CPU
   int compiling_threads = 1;  ///< threads that compile
+  bool own_threads = false;   ///< CompileOptions::own_threads
   ObjectStore* cache = nullptr;
   std::shared_ptr<Ranks> ranks = nullptr;  ///< the processes that run programs together; null: one process
 };

@@ -40,6 +40,7 @@ int compiling_threads(const CompileOptions& options) { return std::min(threads_o
 DeviceOptions device_options(const CompileOptions& options) {
   return {.threads = threads_of(options),
           .compiling_threads = compiling_threads(options),
+          .own_threads = options.own_threads,
           .cache = options.cache,
           .ranks = options.ranks};
 }

@@ -42,7 +42,13 @@ struct CompileOptions {
   DimBindings sizes = {};
   /// Threads that compile, and that run kernels on a CPU; 0: one per CPU. Throws [thread_count], [thread_start].
   int threads = 0;
-  ObjectStore* cache = nullptr;   ///< stores compiled code across processes; may be null, must outlive the call
+  /// Whether the executable has threads of its own. By default, executables with the same number of threads share
+  /// them: runs in turn use one set, and runs at the same time have one each.
+  bool own_threads = false;
+  /// Store of compiled code. None by default: EVERY process compiles all kernels again, for seconds or minutes with
+  /// large models. Give a folder to compile once: DiskCache cache("folder"), {.cache = &cache}. The store is used
+  /// only during compile() and must outlive that call. The command has a cache by default.
+  ObjectStore* cache = nullptr;
   PipelineOptions pipeline = {};  ///< shows the graph after each pass, disables passes
   LowerOptions lower = {};
   /// Fills outputs and temporaries with NaN (integers: -1, booleans: true) before each run on a CPU, so that reads of

@@ -112,6 +112,14 @@ void Executable::run(const InputRefs& inputs, Tensors& outputs, const DimBinding
   impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
 }
 
+void Executable::run_into(const Tensors& inputs, Tensors& outputs, const DimBindings& dims) {
+  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+}
+
+void Executable::run_into(const Tensors& inputs, const OutputRefs& outputs, const DimBindings& dims) {
+  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+}
+
 Tensors Executable::run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims) {
   Tensors outputs;
   impl().ending_all([&] { impl().run(inputs, outputs, dims, &times); });

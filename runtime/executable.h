@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,9 @@ class Executable {
   /// [tensor_unknown]. Updated states keep their new values for the next run. `dims` are sizes that no argument
   /// determines, such as the used length of a cache.
   ///
+  /// Every input of the graph must be given, also one that no output depends on: an input that is missing or unknown
+  /// is an error that names it. Parameters and states that no output depends on need no value.
+  ///
   /// Throws the UserErrors of ir::bind_dims, [state_unset] for a parameter without a value, [out_of_memory], and
   /// those of run-time checks such as [index_range], which names the index, its position, the input and the user's
   /// line. After a run-time check fails, states may be partly updated. With ranks, arguments and results are this
@@ -85,6 +89,15 @@ class Executable {
   /// are created, and tensors of other names are removed. Passing the outputs of the run before, at the same sizes,
   /// allocates nothing. Throws [output_overlap] if one shares memory with another argument.
   void run(const InputRefs& inputs, Tensors& outputs, const DimBindings& dims = {});
+  /// The same with inputs in Tensors. Templates, so that {{"x", tensor}} is InputRefs, which copies nothing.
+  template <std::same_as<Tensors> Inputs>
+  void run(const Inputs& inputs, Tensors& outputs, const DimBindings& dims = {}) {
+    run_into(inputs, outputs, dims);
+  }
+  template <std::same_as<Tensors> Inputs>
+  void run(const Inputs& inputs, const OutputRefs& outputs, const DimBindings& dims = {}) {
+    run_into(inputs, outputs, dims);
+  }
 
   /// Runs the graph and measures the time of each launch.
   Tensors run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims = {});
@@ -105,6 +118,8 @@ class Executable {
  private:
   friend Executable compile(const ir::Graph&, const CompileOptions&);
   struct Impl;
+  void run_into(const Tensors& inputs, Tensors& outputs, const DimBindings& dims);
+  void run_into(const Tensors& inputs, const OutputRefs& outputs, const DimBindings& dims);
   Impl& impl() const;
   explicit Executable(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

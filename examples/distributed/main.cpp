@@ -32,14 +32,14 @@ int main() {
   };
   for (const auto& [name, value] : start) exe.parameters().set(name, own(name, value));
   double last = 0;
-  for (int i = 0; i < 20; ++i) last = exe.run({{"x", own("x", batch(i))}}).at("loss").get(0);
+  for (int i = 0; i < 20; ++i) last = exe.run({{"x", own("x", batch(i))}}).at("loss").item();
 
   // A single process gets the same loss.
   if (ranks.rank() != 0) return 0;
   Executable one = compile(step);
   for (const auto& [name, value] : start) one.parameters().set(name, value);
   double alone = 0;
-  for (int i = 0; i < 20; ++i) alone = one.run({{"x", batch(i)}}).at("loss").get(0);
+  for (int i = 0; i < 20; ++i) alone = one.run({{"x", batch(i)}}).at("loss").item();
   std::printf("after 20 steps the loss is %.4f on %s and %.4f on one process\n", last, mesh.to_string().c_str(),
               alone);
   return std::abs(last - alone) < 2e-5 ? 0 : 1;

@@ -25,7 +25,7 @@ Tensor reversed(Graph& g, const Tensor& tokens) {
   const Tensor q = split_heads(linear(x + from_end, weight("W_q", d_model)));  // [B, h, S, d_k]
   const Tensor k = split_heads(linear(x, weight("W_k", d_model)));
   const Tensor v = split_heads(linear(x, weight("W_v", d_model)));
-  const Tensor w = softmax(matmul(q, k.transpose(-2, -1)) / std::sqrt(16.0), -1);  // [B, h, S, S]
+  const Tensor w = softmax(matmul(q, k.transpose(-2, -1)) / std::sqrt(d_k.number()), -1);  // [B, h, S, S]
   const Tensor joined = matmul(w, v).transpose(1, 2).contiguous().view({B, S, d_model});
   return linear(linear(joined, weight("W_o", d_model)), weight("W_digits", digits));
 }
@@ -61,7 +61,7 @@ int main() try {
   trainer.run(batch, 200);
 
   Executable trained = compile(model, {.mode = Mode::evaluation, .parameters = trainer.parameters()});
-  const HostTensor pi = HostTensor::from_ints({1, 5}, {3, 1, 4, 1, 5});
+  const HostTensor pi = HostTensor::of<std::int64_t>({1, 5}, {3, 1, 4, 1, 5});
   const HostTensor rows = trained.run({{"tokens", pi}}).at("logits");
   std::printf("3 1 4 1 5 ->");
   for (std::int64_t s = 0; s < 5; ++s) std::printf(" %d", static_cast<int>(greedy(logits_row(rows, s))));

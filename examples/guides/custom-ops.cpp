@@ -70,8 +70,8 @@ int main() {
 
   g.output("slope", grad(y.sum(), {beta})[0]);
   Executable exe = compile(g.finish());
-  exe.parameters().set("beta", HostTensor::from({2}, {1, 2}, f64));
-  const Tensors result = exe.run({{"x", HostTensor::from({2, 2}, {-1, 0.5, 1, 3}, f64)}});
+  exe.parameters().set("beta", HostTensor::of<double>({2}, {1, 2}));
+  const Tensors result = exe.run({{"x", HostTensor::of<double>({2, 2}, {-1, 0.5, 1, 3})}});
   for (const char* name : {"y", "slope"})
     for (std::int64_t i = 0; i < result.at(name).numel(); ++i)
       std::printf("%s[%d] %.6f\n", name, static_cast<int>(i), result.at(name).get(i));

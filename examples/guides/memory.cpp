@@ -48,6 +48,8 @@ int main() {
   Executable scores = compile(all.finish(), {.parameters = mapped, .reserve = {{"n", 64}}});
   Executable best = compile(highest.finish(), {.parameters = mapped});
   std::fputs(to_string(mapped).c_str(), stdout);
+  DiskCache cache("compiled");
+  Executable cached = compile(highest.finish(), {.parameters = mapped, .cache = &cache});
 
   const std::vector<float> rows{1, 2, 3, 4, 5, 6, 7, 8};  // [2, 4]
   std::vector<float> y(2 * 3);
@@ -79,4 +81,5 @@ int main() {
   print("given away", static_cast<const float*>(given->array.data));
   given->deleter(given);
   std::filesystem::remove("weights.safetensors");
+  std::filesystem::remove_all("compiled");
 }

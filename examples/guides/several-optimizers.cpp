@@ -4,10 +4,10 @@
 
 using namespace lathe;
 
-struct Mlp : nn::Module {
+struct Mlp : nn::Layer<Mlp> {
   Mlp(const Module& parent, std::string_view name, const Dim& in, const Dim& out)
-      : Module(parent, name, "Mlp"), up(*this, "up", in, 32), down(*this, "down", 32, out) {}
-  Tensor operator()(const Tensor& x) const { return down(relu(up(x))); }
+      : Layer(parent, name, "Mlp"), up(*this, "up", in, 32), down(*this, "down", 32, out) {}
+  Tensor forward(const Tensor& x) const { return down(relu(up(x))); }
   nn::Linear up, down;
 };
 
@@ -16,6 +16,11 @@ Tensor judged(const Tensor& logits, double target) {
 }
 
 void print_note(std::string_view note) { std::printf("%s\n", std::string(note).c_str()); }
+
+Tensors real_numbers(std::int64_t step) {
+  const Init near_3 = Init::normal({.mean = 3, .deviation = 0.5});
+  return {{"real", initial_value(near_3, "real", f32, {64, 1}, static_cast<std::uint64_t>(step))}};
+}
 
 void gan() {
   const nn::Module model("Gan");
@@ -35,17 +40,13 @@ void gan() {
       training_step(making, judged(critic(made), 1), Adam{.lr = 1e-3, .beta1 = 0.5},
                     {.name = "generator", .trainable = nn::trainable(generator), .note = print_note});
 
-  Parameters store(model.initial_values(/*seed=*/1));
-  Executable judge = compile(critic_step, {.parameters = store});
-  Executable make = compile(generator_step, {.parameters = store});
-  store.set(initial_states(critic_step, /*seed=*/1));
-  store.set(initial_states(generator_step, /*seed=*/1));
-  for (std::uint64_t step = 0; step < 40; ++step) {
-    judge.run({{"real", initial_value(Init::normal({.mean = 3, .deviation = 0.5}), "real", f32, {64, 1}, step)}});
-    if (step % 2 == 1) make.run({});  // one step of the generator per two of the critic
-  }
+  Tensors start = model.initial_values(/*seed=*/1);
+  start.merge(initial_states(critic_step, /*seed=*/1));
+  start.merge(initial_states(generator_step, /*seed=*/1));
+  Trainer trainer(critic_step, start, {.extra_steps = {{.name = "generator", .graph = generator_step, .every = 2}}});
+  trainer.run(real_numbers, 40);
   for (const char* name : {"optimizer.critic.step", "optimizer.generator.step"})
-    std::printf("%s: %lld\n", name, static_cast<long long>(store.get(name).get_int(0)));
+    std::printf("%s: %d\n", name, trainer.parameters().get(name).item<int>());
 }
 
 void without_names() {
@@ -93,10 +94,10 @@ void actor_critic() {
   Executable train = compile(step, {.parameters = Parameters(model.initial_values(1))});
   train.parameters().set(initial_states(step, 1));
   const Tensors out = train.run({{"observations", HostTensor(f32, {3, 4})},
-                                 {"actions", HostTensor::from_ints({3}, {0, 1, 0})},
-                                 {"returns", HostTensor::from({3}, {1, 0, 1})}});
-  std::printf("rates: %g, %g of the value's layer\n", out.at("learning_rate").get(0),
-              out.at("learning_rate.value").get(0));
+                                 {"actions", HostTensor::of<std::int64_t>({3}, {0, 1, 0})},
+                                 {"returns", HostTensor::of<float>({3}, {1, 0, 1})}});
+  std::printf("rates: %g, %g of the value's layer\n", out.at("learning_rate").item(),
+              out.at("learning_rate.value").item());
 }
 
 int main() {

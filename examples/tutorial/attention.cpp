@@ -14,7 +14,7 @@ ir::Graph attention_graph() {
   const Tensor q = g.input("q", f32, {B, h, S, d_k});
   const Tensor k = g.input("k", f32, {B, h, S, d_k});
   const Tensor v = g.input("v", f32, {B, h, S, d_k});
-  const Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(16.0);
+  const Tensor scores = matmul(q, k.transpose(-2, -1)) / std::sqrt(d_k.number());
   const Tensor weights = softmax(masked_fill(scores, ~g.causal_mask(S, S), -1e9), -1);
   g.output("y", matmul(weights, v));
   return g.finish();

@@ -19,10 +19,6 @@ Tensors batch(std::int64_t step) {
   return {{"tokens", tokens}};
 }
 
-HostTensor as_batch(const std::vector<std::int64_t>& tokens) {
-  return HostTensor::from_ints({1, static_cast<std::int64_t>(tokens.size())}, tokens);
-}
-
 int main() {
   const Dim B{"B"}, T{"T"};
   const models::Gpt gpt(
@@ -42,8 +38,9 @@ int main() {
   Sampler sampler({.temperature = 0}, /*seed=*/1);
   std::vector<std::int64_t> tokens{1, 1};
   for (int i = 0; i < 10; ++i) {
-    const HostTensor logits = generate.run({{"tokens", as_batch(tokens)}}).at("logits");
-    tokens.push_back(sampler.next(logits_row(logits, static_cast<std::int64_t>(tokens.size()) - 1)));
+    const HostTensor batch = HostTensor::of({1, std::ssize(tokens)}, tokens);
+    const HostTensor logits = generate.run({{"tokens", batch}}).at("logits");
+    tokens.push_back(sampler.next(logits_row(logits, std::ssize(tokens) - 1)));
   }
   std::printf("digits:");
   for (const std::int64_t token : tokens) std::printf(" %d", static_cast<int>(token));

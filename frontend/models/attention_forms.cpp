@@ -12,7 +12,7 @@ struct Weights {
   Tensor q, k, v, o;  // [h, d, f] three times, [h*f, d]
 };
 
-double root(const Dim& d) { return std::sqrt(static_cast<double>(d.value().value_or(1))); }
+double root(const Dim& d) { return std::sqrt(static_cast<double>(d.number())); }
 
 /// softmax(Q K^T / sqrt(d)) V for matrices [n, d].
 void self_attention(Graph& g, const AttentionFormsConfig& config, const Dim& n) {
@@ -49,10 +49,7 @@ Tensor causal(Graph& g, const Weights& w, const Tensor& queries, const Tensor& s
 void attention_forms(Graph& g, const AttentionFormsConfig& config) {
   const Dim n{"n"};
   const Dim &d = config.d, &h = config.h;
-  const auto per_head = d.divided_by(h);
-  if (!per_head || !per_head->value())
-    throw UserError("attention_forms: h does not divide d", "attention_heads", "make d a multiple of h");
-  const Dim f{"f", *per_head};
+  const Dim f{"f", d / h};
   self_attention(g, config, n);
 
   const Tensor x = g.input("x", config.dtype, {n, d});

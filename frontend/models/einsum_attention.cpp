@@ -9,25 +9,21 @@ namespace lathe::models {
 void einsum_attention(Graph& g, const EinsumAttentionConfig& config) {
   const Dim N{"N"}, q_len{"q"}, k_len{"k"};
   const Dim &embed = config.embed, &heads = config.heads;
-  const auto per_head = embed.divided_by(heads);
-  if (!per_head || !per_head->value())
-    throw UserError("einsum_attention: heads does not divide embed", "attention_heads",
-                    "make embed a multiple of heads");
-  const Dim head_dim{"head_dim", *per_head};
+  const Dim head_dim{"head_dim", embed / heads};
 
   const Tensor query = g.input("query", config.dtype, {N, q_len, embed});
   const Tensor key = g.input("key", config.dtype, {N, k_len, embed});
   const Tensor value = g.input("value", config.dtype, {N, k_len, embed});
   const Tensor mask = g.input("mask", i64, {N, 1, 1, k_len});
-  const nn::LinearOptions options{.dtype = config.dtype};
-  const nn::Linear W_q(g, "W_q", embed, embed, options), W_k(g, "W_k", embed, embed, options),
-      W_v(g, "W_v", embed, embed, options), fc(g, "fc", embed, embed, options);
+  const nn::Module root(g, config.dtype);
+  const nn::Linear W_q(root, "W_q", embed, embed), W_k(root, "W_k", embed, embed), W_v(root, "W_v", embed, embed),
+      fc(root, "fc", embed, embed);
 
   const Tensor Q = W_q(query).reshape({N, q_len, heads, head_dim});
   const Tensor K = W_k(key).reshape({N, k_len, heads, head_dim});
   const Tensor V = W_v(value).reshape({N, k_len, heads, head_dim});
   const Tensor scores = einsum("nqhd,nkhd->nhqk", {Q, K}).named("scores");  // [N, heads, q, k]
-  const double scale = std::sqrt(static_cast<double>(*head_dim.value()));
+  const double scale = std::sqrt(static_cast<double>(head_dim.number()));
 
   for (const auto& [name, fill] : {std::pair{"out", -1e-20}, std::pair{"masked_1e20", -1e20}}) {
     const Tensor weights = softmax(scores.masked_fill(mask == 0, fill) / scale, 3);  // [N, heads, q, k]

@@ -13,7 +13,7 @@ namespace lathe::models {
 namespace {
 
 nn::EmbeddingOptions table(const EncoderDecoderConfig& config) {
-  const double width = static_cast<double>(config.d_model.value().value_or(1));
+  const double width = static_cast<double>(config.d_model.number());
   return {.dtype = config.dtype, .table = Init::normal({.deviation = 1 / std::sqrt(width)})};
 }
 nn::AttentionOptions attention(const EncoderDecoderConfig& config) {
@@ -73,10 +73,10 @@ Tensor EncoderDecoder::target_mask(const Tensor& tgt, Where at) const {
 }
 
 Tensor EncoderDecoder::embed(const nn::Embedding& table, const Tensor& ids, const Where& at) const {
-  const double scale = std::sqrt(static_cast<double>(config_.d_model.value().value_or(1)));
-  const Tensor positions =
-      nn::sinusoidal_positions(ids.graph(at), ids.size(1, at), config_.d_model, config_.dtype);  // [S, d_model]
-  return dropout_(table(ids, at) * scale + positions);                                           // [B, S, d_model]
+  const double scale = std::sqrt(static_cast<double>(config_.d_model.number()));
+  const Tensor positions = nn::sinusoidal_positions(ids.graph(at), ids.size(1, at), config_.d_model,
+                                                    table.table().dtype());  // [S, d_model]
+  return dropout_(table(ids, at) * scale + positions);                       // [B, S, d_model]
 }
 
 template <class Sublayer>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "frontend/nn/attention/attention.h"
@@ -18,7 +19,7 @@ struct EncoderDecoderConfig {
   double dropout = 0;  ///< 0.1 in the paper
   double label_smoothing = 0;
   double norm_eps = 1e-6;
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
 };
 
 /// The encoder-decoder Transformer (Vaswani et al. 2017): sinusoidal positions, embeddings scaled by sqrt(d_model), N

@@ -68,7 +68,7 @@ Tensor Gpt::attention(const Block& block, const Tensor& x, const Tensor& forbidd
   const Tensor q = nn::split_heads(qkv[0], config_.h, d_k_);    // [B, h, T, d_k]
   const Tensor k = nn::split_heads(qkv[1], config_.h, d_k_);    // [B, h, T, d_k]
   const Tensor v = nn::split_heads(qkv[2], config_.h, d_k_);    // [B, h, T, d_k]
-  const double scale = 1 / std::sqrt(static_cast<double>(*d_k_.value()));
+  const double scale = 1 / std::sqrt(static_cast<double>(d_k_.number()));
   const Tensor scores = matmul(q, k.transpose(-2, -1)) * scale;  // [B, h, T, T]
   const Tensor weights = scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()).softmax(-1);
   return block.c_proj(nn::merge_heads(matmul(dropout_(weights), v), config_.d_model));  // [B, T, d_model]

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "frontend/nn/attention/attention.h"
@@ -15,7 +16,7 @@ struct GptConfig {
   int layers = 6;
   double dropout = 0;
   double norm_eps = 1e-5;
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
 };
 
 /// A decoder-only Transformer with GPT-2's architecture (Radford et al. 2019): learned positions, norms before each

@@ -66,7 +66,7 @@ Tensor Llama::attention(const Block& block, const Tensor& x, const nn::RotaryTab
   const Tensor k = rope(nn::split_heads(block.k_proj(x), kv, hd), rotary.cos, rotary.sin);  // [B, kv, T, hd]
   const Tensor v = nn::split_heads(block.v_proj(x), kv, hd);                                // [B, kv, T, hd]
   const Tensor keys = nn::repeat_heads(k, groups_), values = nn::repeat_heads(v, groups_);  // [B, h, T, hd]
-  const Tensor scores = matmul(q, keys.transpose(-2, -1)) / std::sqrt(static_cast<double>(hd.value().value_or(1)));
+  const Tensor scores = matmul(q, keys.transpose(-2, -1)) / std::sqrt(static_cast<double>(hd.number()));
   const Tensor weights = scores.masked_fill(forbidden, -std::numeric_limits<double>::infinity()).softmax(-1);
   return block.o_proj(nn::merge_heads(matmul(weights, values), block.o_proj.weight().shape()[1]));  // [B, T, d_model]
 }
@@ -74,9 +74,10 @@ Tensor Llama::attention(const Block& block, const Tensor& x, const nn::RotaryTab
 Tensor Llama::logits(const Tensor& tokens, Where at) const {
   const Graph g = tokens.graph(at);
   const Dim T = tokens.size(1, at);
-  const nn::RotaryTables rotary = nn::rotary_tables(g, T, config_.head_dim, config_.dtype, config_.theta);  // [T, hd]
-  const Tensor forbidden = ~g.causal_mask(T, T);                                                            // [T, T]
-  Tensor x = embed_(tokens, at);  // [B, T, d_model]
+  const DType dtype = embed_.table().dtype();
+  const nn::RotaryTables rotary = nn::rotary_tables(g, T, config_.head_dim, dtype, config_.theta);  // [T, hd]
+  const Tensor forbidden = ~g.causal_mask(T, T);                                                    // [T, T]
+  Tensor x = embed_(tokens, at);                                                                    // [B, T, d_model]
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto scope = g.scope(fmt::format("layers.{}", i));
     const Block& block = blocks_[i];

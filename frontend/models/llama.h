@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "frontend/nn/attention/attention.h"
@@ -15,7 +16,7 @@ struct LlamaConfig {
   int layers = 6;
   double norm_eps = 1e-5;
   double theta = 10000;
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
 };
 
 /// A decoder-only Transformer with Llama's architecture (Touvron et al. 2023): RMS norms, rotary embedding in the

@@ -11,11 +11,7 @@ namespace lathe::models {
 Tensor llama_attention(Graph& g, const LlamaAttentionConfig& config) {
   const Dim B{"B"}, S{"S"};
   const Dim &hidden = config.hidden, &H = config.H, &KV = config.KV;
-  const auto per_head = hidden.divided_by(H), per_key = H.divided_by(KV);
-  if (!per_head || !per_head->value() || !per_key)
-    throw UserError("llama_attention: H does not divide hidden, or KV does not divide H", "attention_heads",
-                    "make hidden a multiple of H and H a multiple of KV");
-  const Dim D{"D", *per_head}, groups{"groups", *per_key};
+  const Dim D{"D", hidden / H}, groups{"groups", H / KV};
 
   const Tensor x = g.input("hidden_states", config.dtype, {B, S, hidden});
   const Tensor positions = g.input("position_ids", i64, {B, S});
@@ -39,7 +35,7 @@ Tensor llama_attention(Graph& g, const LlamaAttentionConfig& config) {
 
   const Tensor never = g.full({S, S}, -std::numeric_limits<double>::infinity(), config.dtype);
   const Tensor mask = where(g.causal_mask(S, S), 0, never);  // [S, S]
-  const Tensor scores = matmul(q_norm, keys.transpose(2, 3)) * (1 / std::sqrt(static_cast<double>(*D.value())));
+  const Tensor scores = matmul(q_norm, keys.transpose(2, 3)) * (1 / std::sqrt(static_cast<double>(D.number())));
   const Tensor weights = (scores + mask).softmax(-1).named("weights");  // [B, H, S, S]
   const Tensor kept = nn::Dropout(config.dropout)(weights);
   const Tensor attended = matmul(kept, values).named("attn_output");                  // [B, H, S, D]

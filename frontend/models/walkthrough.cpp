@@ -8,11 +8,7 @@ namespace lathe::models {
 Tensor attention_walkthrough(Graph& g, const WalkthroughConfig& config) {
   const Dim B{"nbatches"}, S{"n_seq"};
   const Dim &d_model = config.d_model, &h = config.h;
-  const auto per_head = d_model.divided_by(h);
-  if (!per_head || !per_head->value())
-    throw UserError("attention_walkthrough: h does not divide d_model", "attention_heads",
-                    "make d_model a multiple of h");
-  const Dim d_k{"d_k", *per_head};
+  const Dim d_k{"d_k", d_model / h};
 
   const Tensor token_ids = g.input("token_ids", i64, {B, S});
   const Tensor table =
@@ -35,7 +31,7 @@ Tensor attention_walkthrough(Graph& g, const WalkthroughConfig& config) {
 
   const Tensor K_T = K_heads.transpose(-2, -1).named("K_T");
   const Tensor scores = matmul(Q_heads, K_T).named("scores");
-  const Tensor scaled = (scores / std::sqrt(static_cast<double>(*d_k.value()))).named("scores_scaled");
+  const Tensor scaled = (scores / std::sqrt(static_cast<double>(d_k.number()))).named("scores_scaled");
   const Tensor masked = scaled.masked_fill(src_mask == 0, config.fill).named("scores_masked");
   const Tensor weights = masked.softmax(-1).named("weights");
 

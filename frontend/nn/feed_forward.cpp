@@ -25,13 +25,12 @@ Tensor activate(Activation activation, const Tensor& x, Where at) {
 
 FeedForward::FeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
                          const FeedForwardOptions& options, Where at)
-    : Module(parent, name, "FeedForward"),
+    : Module(parent, name, "FeedForward", options.dtype),
       activation_(options.activation),
-      up_(*this, options.up, d, d_ff,
-          {.dtype = options.dtype, .bias = options.bias, .in_out = options.in_out, .weight = options.up_init}, at),
+      up_(*this, options.up, d, d_ff, {.bias = options.bias, .in_out = options.in_out, .weight = options.up_init},
+          at),
       down_(*this, options.down, d_ff, d,
-            {.dtype = options.dtype, .bias = options.bias, .in_out = options.in_out, .weight = options.down_init},
-            at),
+            {.bias = options.bias, .in_out = options.in_out, .weight = options.down_init}, at),
       dropout_(options.dropout, at) {}
 
 Tensor FeedForward::operator()(const Tensor& x, Where at) const {
@@ -40,9 +39,7 @@ Tensor FeedForward::operator()(const Tensor& x, Where at) const {
 }
 
 namespace {
-LinearOptions layer(const GatedFeedForwardOptions& options) {
-  return {.dtype = options.dtype, .bias = options.bias, .flat = options.flat};
-}
+LinearOptions layer(const GatedFeedForwardOptions& options) { return {.bias = options.bias, .flat = options.flat}; }
 
 std::optional<Linear> layer_if(bool wanted, const Module& parent, std::string_view name, const Dim& in,
                                const Dim& out, const GatedFeedForwardOptions& options, const Where& at) {
@@ -52,7 +49,7 @@ std::optional<Linear> layer_if(bool wanted, const Module& parent, std::string_vi
 
 GatedFeedForward::GatedFeedForward(const Module& parent, std::string_view name, const Dim& d, const Dim& d_ff,
                                    const GatedFeedForwardOptions& options, Where at)
-    : Module(parent, name, "GatedFeedForward"),
+    : Module(parent, name, "GatedFeedForward", options.dtype),
       activation_(options.activation),
       d_ff_(d_ff),
       stacked_(layer_if(options.stacked, *this, "gate_up_proj", d, d_ff * 2, options, at)),

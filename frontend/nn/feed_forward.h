@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,7 @@ enum class Activation {
 Tensor activate(Activation activation, const Tensor& x, Where at = Where::current());
 
 struct FeedForwardOptions {
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
   Activation activation = Activation::relu;
   bool bias = true;
   bool in_out = false;                   ///< weights as [in, out]
@@ -49,7 +50,7 @@ class FeedForward : public Module {
 };
 
 struct GatedFeedForwardOptions {
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
   Activation activation = Activation::silu;
   bool bias = false;
   bool flat = false;     ///< weights are named after their layers: "gate_proj" instead of "gate_proj.weight"

@@ -25,7 +25,7 @@ std::string_view weight_name(bool flat) { return flat ? "" : "weight"; }
 Init weight_init(const LinearOptions& options, const Dim& in) {
   const bool automatic = options.weight.kind == Init::Kind::automatic;
   if (!options.in_out || !automatic || in.value().value_or(0) < 1) return options.weight;
-  return Init::normal({.deviation = 1 / std::sqrt(static_cast<double>(*in.value()))});
+  return Init::normal({.deviation = 1 / std::sqrt(static_cast<double>(in.number()))});
 }
 
 /// Whether a matmul with x is a GEMV: x is known to have at most 4 rows, so the time is that of reading the weights.
@@ -53,12 +53,12 @@ Tensor project(const Tensor& x, const Parameter& weight, const std::optional<Par
 
 Linear::Linear(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
                const LinearOptions& options, Where at)
-    : Module(parent, name, "Linear") {
-  set_linear_state(std::make_shared<LinearState>(LinearState{
-      .in_out = options.in_out,
-      .weight = declare(weight_name(options.flat), options.dtype, options.in_out ? Shape{in, out} : Shape{out, in},
-                        weight_init(options, in), at)}));
-  if (options.bias) linear_state()->bias = declare("bias", options.dtype, {out}, Init::zeros(), at);
+    : Module(parent, name, "Linear", options.dtype) {
+  set_linear_state(std::make_shared<LinearState>(
+      LinearState{.in_out = options.in_out,
+                  .weight = declare(weight_name(options.flat), options.in_out ? Shape{in, out} : Shape{out, in},
+                                    weight_init(options, in), at)}));
+  if (options.bias) linear_state()->bias = declare("bias", {out}, Init::zeros(), at);
 }
 
 std::optional<Linear> Linear::of(const Module& node) {
@@ -94,8 +94,8 @@ void Linear::remove_low_rank() const {
 
 Embedding::Embedding(const Module& parent, std::string_view name, const Dim& count, const Dim& d,
                      const EmbeddingOptions& options, Where at)
-    : Module(parent, name, "Embedding"),
-      table_(declare(weight_name(options.flat), options.dtype, {count, d}, options.table, at)) {}
+    : Module(parent, name, "Embedding", options.dtype),
+      table_(declare(weight_name(options.flat), {count, d}, options.table, at)) {}
 
 Tensor Embedding::operator()(const Tensor& ids, Where at) const {
   const CallSite line(ids, at, path());

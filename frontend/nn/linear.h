@@ -11,7 +11,7 @@
 namespace lathe::nn {
 
 struct LinearOptions {
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
   bool bias = true;
   bool in_out = false;  ///< the weight is [in, out], as GPT-2 stores it, instead of [out, in]
   bool flat = false;    ///< the weight is named after the module: "q_proj" instead of "q_proj.weight"
@@ -57,8 +57,8 @@ class Linear : public Module {
 };
 
 struct EmbeddingOptions {
-  DType dtype = f32;
-  bool flat = true;  ///< the table is named after the module
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
+  bool flat = true;                 ///< the table is named after the module
   Init table = Init::normal({.deviation = 0.02});
 };
 

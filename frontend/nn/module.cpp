@@ -16,6 +16,7 @@ namespace lathe::nn {
 
 struct Module::Node {
   std::string path, name, kind;
+  DType dtype;
   std::optional<Graph> graph;                                 ///< if set, parameters are declared there at once
   std::shared_ptr<std::set<std::string, std::less<>>> taken;  ///< names of all parameters in the tree
   std::vector<Parameter> parameters;                          ///< parameters of this module only
@@ -34,6 +35,9 @@ void collect(const Module& module, std::vector<Parameter>& all) {
   all.insert(all.end(), module.own_parameters().begin(), module.own_parameters().end());
   for (const Module& child : module.children()) collect(child, all);
 }
+
+/// The graphs of the module calls that are running on this thread, innermost last.
+thread_local std::vector<std::weak_ptr<detail::GraphState>> running_calls;
 
 template <class Choose>
 ParameterFilter filter(const Module& module, const Choose& choose) {
@@ -105,6 +109,18 @@ Tensor Parameter::in(const Graph& graph) const {
   return declared(graph, info_->name, info_->dtype, stored_shape());
 }
 
+Tensor Parameter::here(Where at) const {
+  const auto& graph_of = running_calls.empty() ? info_->home : running_calls.back();
+  std::shared_ptr<detail::GraphState> graph = graph_of.lock();
+  if (!graph)
+    throw UserError(Location(at), "parameter", fmt::format("no graph is at hand for {}", name()), "parameter_graph",
+                    "use it in forward() of an nn::Layer, or write in(x), which returns it in the graph of x");
+  if (is_quantized())
+    throw UserError(detail::line_of(*graph, at), "parameter", fmt::format("{} is stored quantized", name()),
+                    "parameter_graph", "as(x) returns its values in the dtype of x");
+  return in(Graph(std::move(graph)));
+}
+
 Tensor Parameter::scales(const Graph& graph) const {
   const Shape stored = stored_shape();
   return declared(graph, scales_name(), f32, {stored[0], Dim(stored[1].value().value_or(0) / info_->block)});
@@ -134,20 +150,22 @@ void Parameter::store_quantized(std::int64_t block, bool transposed) const {
   info_->dtype = i8, info_->block = block, info_->transposed = transposed;
 }
 
-Module::Module(std::string_view kind) : node_(std::make_shared<Node>()) {
+Module::Module(std::string_view kind, DType dtype) : node_(std::make_shared<Node>()) {
   node_->kind = kind;
+  node_->dtype = dtype;
   node_->taken = std::make_shared<std::set<std::string, std::less<>>>();
 }
 
-Module::Module(const Graph& graph) : Module() {
+Module::Module(const Graph& graph, DType dtype) : Module("Module", dtype) {
   node_->path = graph.scope_path();
   node_->graph = graph;
 }
 
-Module::Module(const Module& parent, std::string_view name, std::string_view kind)
+Module::Module(const Module& parent, std::string_view name, std::string_view kind, std::optional<DType> dtype)
     : node_(std::make_shared<Node>(Node{.path = join(parent.path(), name),
                                         .name = std::string(name),
                                         .kind = std::string(kind),
+                                        .dtype = dtype.value_or(parent.dtype()),
                                         .graph = parent.node_->graph,
                                         .taken = parent.node_->taken,
                                         .parameters = {},
@@ -169,10 +187,24 @@ Parameter Module::declare(std::string_view name, DType dtype, const Shape& shape
     // In a graph, the line may be that of the caller of a library function.
     const detail::Line line(node_->graph->builder(), at);
     made.info_->loc = node_->graph->builder().location();
+    made.info_->home = node_->graph->state_;
     (void)made.in(*node_->graph);
   }
   return made;
 }
+
+Module::Scope::Scope(const Module& module, const Graph& graph, Where at)
+    : graph_(detail::state_of(graph)), at_(*graph_, [&] {
+        // Without a file, each op has its own line.
+        const Location& now = graph_->location();
+        const std::string_view path = module.path().empty() ? now.scope() : std::string_view(module.path());
+        return now.file().empty() ? Location("", static_cast<int>(at.line()), path)
+                                  : Location(now.file(), now.line(), path);
+      }()) {
+  running_calls.push_back(graph_);
+}
+
+Module::Scope::~Scope() { running_calls.pop_back(); }
 
 void Module::remove(const Module& child) const {
   for (const Parameter& parameter : child.parameters()) node_->taken->erase(parameter.name());
@@ -185,6 +217,7 @@ void Module::set_linear_state(std::shared_ptr<LinearState> state) const { node_-
 const std::string& Module::path() const { return node_->path; }
 const std::string& Module::name() const { return node_->name; }
 const std::string& Module::kind() const { return node_->kind; }
+DType Module::dtype() const { return node_->dtype; }
 const std::vector<Module>& Module::children() const { return node_->children; }
 const std::vector<Parameter>& Module::own_parameters() const { return node_->parameters; }
 
@@ -240,6 +273,15 @@ ParameterFilter trainable(const Module& module) {
 
 ParameterFilter in_group(const Module& module, std::string_view group) {
   return filter(module, [&](const Parameter& parameter) { return parameter.group() == group; });
+}
+
+std::function<bool(std::string_view)> parameters_of(const Module& module) {
+  std::set<std::string, std::less<>> names;
+  for (const Parameter& parameter : module.parameters()) {
+    names.insert(parameter.name());
+    if (parameter.is_quantized()) names.insert(parameter.scales_name());
+  }
+  return [names = std::move(names)](std::string_view name) { return names.contains(name); };
 }
 
 }  // namespace lathe::nn

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontend/graph.h"
@@ -13,6 +14,8 @@
 
 /// Modules are named trees of parameters with a call that adds ops. A module belongs to no graph: a call builds in
 /// the graph of its argument, so one model can be used in a training graph, a decoding graph, and others later.
+///
+/// The root gives the dtype of all parameters, unless a module has one of its own.
 ///
 ///   models::Gpt model(config);
 ///   Graph g{"train"};
@@ -43,6 +46,9 @@ class Parameter {
   /// UserError [argument_name] if the graph has another argument of this name.
   Tensor in(const Graph& graph) const;
   Tensor in(const Tensor& like, Where at = Where::current()) const { return in(like.graph(at)); }
+  /// Returns the parameter where a graph is at hand: in the graph of its module, or in that of the current call of a
+  /// module. Tensor(parameter) calls it, so a parameter can be written where a function takes a tensor.
+  Tensor here(Where at = Where::current()) const;
   /// Returns the parameter cast to the dtype of `like`; storage and compute dtypes may differ.
   Tensor as(const Tensor& like, Where at = Where::current()) const;
 
@@ -68,6 +74,7 @@ class Parameter {
     Shape shape;
     Init init;
     Location loc;
+    std::weak_ptr<detail::GraphState> home = {};  ///< of a module in a graph
     bool frozen = false;
     std::string group = {};
     std::int64_t block = 0;  ///< values that share a scale; 0: not quantized
@@ -85,28 +92,23 @@ class Parameter {
 struct LinearState;  // frontend/nn/linear.cpp
 
 /// A node of the tree: its own parameters and its sub-modules, in the order of creation. Cheap to copy; copies refer
-/// to the same node. Derive your own modules from it:
-///
-///   struct Mlp : nn::Module {
-///     Mlp(const Module& parent, std::string_view name, const Dim& d)
-///         : Module(parent, name, "Mlp"), up(*this, "up", d, d * 4), down(*this, "down", d * 4, d) {}
-///     Tensor operator()(const Tensor& x) const { return down(relu(up(x))); }
-///     nn::Linear up, down;
-///   };
+/// to the same node. Derive modules with one call from nn::Layer, others from Module.
 class Module {
  public:
-  /// Creates the root of a tree. `kind` is its name in print_tree().
-  explicit Module(std::string_view kind = "Module");
+  /// Creates the root of a tree. `kind` is its name in print_tree(), `dtype` that of the parameters below it.
+  explicit Module(std::string_view kind = "Module", DType dtype = f32);
   /// Creates a root in a graph: parameters below it are declared in the graph at once, in its current scope.
-  Module(const Graph& graph);  // NOLINT(google-explicit-constructor)
-  /// Creates a sub-module. An empty name adds nothing to the names of its parameters.
-  Module(const Module& parent, std::string_view name, std::string_view kind);
+  Module(const Graph& graph, DType dtype = f32);  // NOLINT(google-explicit-constructor)
+  /// Creates a sub-module. An empty name adds nothing to the names of its parameters. Without a dtype it has that of
+  /// its parent.
+  Module(const Module& parent, std::string_view name, std::string_view kind, std::optional<DType> dtype = {});
 
   /// Path from the root: "h.0.attn"; for a root in a graph, its scope.
   const std::string& path() const;
   /// Name within its parent.
   const std::string& name() const;
   const std::string& kind() const;  ///< "Linear": its name in print_tree()
+  DType dtype() const;              ///< of its parameters, unless they are declared with another one
   const std::vector<Module>& children() const;
   const std::vector<Parameter>& own_parameters() const;
   /// Returns all parameters of the subtree in declaration order.
@@ -132,6 +134,35 @@ class Module {
   /// Declares a parameter of this module, named below its path; an empty name is the path itself. Throws UserError
   /// [parameter_name] for a name that the tree has already.
   Parameter declare(std::string_view name, DType dtype, const Shape& shape, const Init& init, const Where& at);
+  /// The same in the dtype of the module.
+  Parameter declare(std::string_view name, const Shape& shape, const Init& init = Init::automatic(),
+                    Where at = Where::current()) {
+    return declare(name, dtype(), shape, init, at);
+  }
+  /// While alive, ops are in the scope of the module, so that dumps, profiles and errors name it, and its parameters
+  /// are usable as tensors. nn::Layer opens one for each call. For functions of another form:
+  ///
+  ///   struct Scale : nn::Module {
+  ///     Scale(const Module& parent) : Module(parent, "scale", "Scale"), factor(declare("factor", {})) {}
+  ///     Tensor loss(const Tensor& x) const {
+  ///       const Scope scope(*this, x);
+  ///       return (x * factor).sum();
+  ///     }
+  ///     nn::Parameter factor;
+  ///   };
+  class Scope {
+   public:
+    Scope(const Module& module, const Graph& graph, Where at = Where::current());
+    Scope(const Module& module, const Tensor& like, Where at = Where::current())
+        : Scope(module, like.graph(at), at) {}
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    std::shared_ptr<detail::GraphState> graph_;
+    ir::GraphBuilder::At at_;
+  };
   /// Removes a sub-module from the tree, and the names of its parameters with it. The sub-module itself is unchanged.
   void remove(const Module& child) const;
 
@@ -145,10 +176,33 @@ class Module {
   std::shared_ptr<Node> node_;
 };
 
+/// A module that is called like a function: layer(x, ..) returns Derived::forward(x, ..), whose ops are in the scope
+/// of the module, at the lines of forward().
+///
+///   struct Mlp : nn::Layer<Mlp> {
+///     Mlp(const Module& parent, std::string_view name, const Dim& d)
+///         : Layer(parent, name, "Mlp"), up(*this, "up", d, d * 4), down(*this, "down", d * 4, d) {}
+///     Tensor forward(const Tensor& x) const { return down(relu(up(x))); }
+///     nn::Linear up, down;
+///   };
+template <class Derived>
+class Layer : public Module {
+ public:
+  using Module::Module;
+
+  template <class... Others>
+  auto operator()(const Operand& x, Others&&... others) const {
+    const Scope scope(*this, x.tensor, x.at);
+    return static_cast<const Derived&>(*this).forward(x.tensor, std::forward<Others>(others)...);
+  }
+};
+
 /// Selects the unfrozen parameters of a module, for TrainingOptions::trainable of a finished graph, which has no
 /// modules.
 ParameterFilter trainable(const Module& module);
 /// Selects the parameters of a module that are in a group.
 ParameterFilter in_group(const Module& module, std::string_view group);
+/// Selects the parameters of a module by name, such as for Parameters::save(), without the states of optimizers.
+std::function<bool(std::string_view)> parameters_of(const Module& module);
 
 }  // namespace lathe::nn

@@ -9,13 +9,15 @@
 namespace lathe::nn {
 
 struct NormOptions {
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
   double eps = 1e-5;
+  bool weight = true;        ///< multiplies by a learned weight
+  bool bias = true;          ///< LayerNorm: adds a learned bias; none without a weight
   bool flat = false;         ///< RmsNorm: the weight is named after the module
   bool unit_offset = false;  ///< RmsNorm: multiplies by 1 + weight, as in Gemma
 };
 
-/// (x - mean) / sqrt(var + eps) * weight + bias over the last dim (Ba et al. 2016): [.., d] -> [.., d].
+/// (x - mean) / sqrt(var + eps) [* weight [+ bias]] over the last dim (Ba et al. 2016): [.., d] -> [.., d].
 class LayerNorm : public Module {
  public:
   LayerNorm(const Module& parent, std::string_view name, const Dim& d, const NormOptions& options = {},
@@ -24,10 +26,10 @@ class LayerNorm : public Module {
 
  private:
   double eps_;
-  Parameter weight_, bias_;
+  std::optional<Parameter> weight_, bias_;
 };
 
-/// x / sqrt(mean(x^2) + eps) * weight over the last dim (Zhang and Sennrich 2019): [.., d] -> [.., d].
+/// x / sqrt(mean(x^2) + eps) [* weight] over the last dim (Zhang and Sennrich 2019): [.., d] -> [.., d].
 class RmsNorm : public Module {
  public:
   RmsNorm(const Module& parent, std::string_view name, const Dim& d, const NormOptions& options = {},
@@ -37,7 +39,7 @@ class RmsNorm : public Module {
  private:
   double eps_;
   bool unit_offset_;
-  Parameter weight_;
+  std::optional<Parameter> weight_;
 };
 
 /// Dropout at a fixed rate, drawn from the graph's random state; no op at rate 0. Compiling in evaluation mode

@@ -15,7 +15,7 @@ LossScale::LossScale(ir::GraphBuilder& builder, const LossScaling& options, cons
           ir::cast(ir::mul(ir::pow(ir::constant(builder, 2, f64), ir::cast(exponent_, f64)), options.start), f32)) {}
 
 Value LossScale::unscaled(const Value& gradient) const {
-  const DType dtype = gradient.dtype() == f64 ? f64 : f32;
+  const DType dtype = at_least_f32(gradient.dtype());
   return ir::mul(ir::cast(gradient, dtype), ir::cast(ir::div(1.0, scale_), dtype));
 }
 

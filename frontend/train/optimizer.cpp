@@ -117,20 +117,20 @@ Optimizer::Optimizer(std::string name, Schedule lr, GroupRule rule)
 Optimizer::Optimizer(std::string name, Schedule lr, Rule rule)
     : Optimizer(std::move(name), std::move(lr), for_each(std::move(rule))) {}
 
-Optimizer Optimizer::built_in(std::string name, Schedule lr, GroupRule rule, Fault fault) {
+Optimizer Optimizer::built_in(std::string name, Schedule lr, GroupRule rule, detail::Fault fault) {
   Optimizer made(std::move(name), std::move(lr), std::move(rule));
   made.fault_ = std::move(fault);
   made.built_in_ = true;
   return made;
 }
 
-Optimizer Optimizer::built_in(std::string name, Schedule lr, Rule rule, Fault fault) {
+Optimizer Optimizer::built_in(std::string name, Schedule lr, Rule rule, detail::Fault fault) {
   return built_in(std::move(name), std::move(lr), for_each(std::move(rule)), std::move(fault));
 }
 
-Optimizer::Fault Optimizer::fault() const {
-  const Fault& first = lr_.fault() ? lr_.fault() : fault_;
-  return first ? Fault(fmt::format("{}: {}", name_, *first)) : std::nullopt;
+detail::Fault Optimizer::fault() const {
+  const detail::Fault& first = lr_.fault() ? lr_.fault() : fault_;
+  return first ? detail::Fault(fmt::format("{}: {}", name_, *first)) : std::nullopt;
 }
 
 void Optimizer::add_updates(std::span<ParameterUpdate> updates) const {

@@ -45,7 +45,7 @@ class ParameterUpdate {
   const Shape& shape() const { return stored_.shape(); }
   /// Returns the sizes of the dims. Throws UserError [optimizer_rule] if one is not known when the step is built.
   std::vector<std::int64_t> sizes() const;
-  DType dtype() const { return stored_.dtype() == f64 ? f64 : f32; }  ///< the compute dtype
+  DType dtype() const { return at_least_f32(stored_.dtype()); }  ///< the compute dtype
   Tensor parameter() const;
   Tensor gradient() const;
   /// Whether TrainingOptions::decayed selects the parameter.
@@ -101,19 +101,18 @@ class Optimizer {
   using Rule = std::function<void(ParameterUpdate& update)>;
   using GroupRule = std::function<void(std::span<ParameterUpdate> updates)>;
   /// The first invalid option, such as "beta1 is 1.5, not in [0, 1)"; nothing if all are valid.
-  using Fault = std::optional<std::string>;
 
   /// An optimizer of your own. Its ops are built at its own lines. `name` is used in errors.
   Optimizer(std::string name, Schedule lr, Rule rule);
   Optimizer(std::string name, Schedule lr, GroupRule rule);
   /// One of this library: its ops are built at the line of the training step.
-  static Optimizer built_in(std::string name, Schedule lr, Rule rule, Fault fault);
-  static Optimizer built_in(std::string name, Schedule lr, GroupRule rule, Fault fault);
+  static Optimizer built_in(std::string name, Schedule lr, Rule rule, detail::Fault fault);
+  static Optimizer built_in(std::string name, Schedule lr, GroupRule rule, detail::Fault fault);
 
   const std::string& name() const { return name_; }
   const Schedule& learning_rate() const { return lr_; }
   /// Returns the first invalid option with the optimizer's name: "AdamW: beta1 is 1.5, not in [0, 1)".
-  Fault fault() const;
+  detail::Fault fault() const;
   /// Builds the updates of a group of parameters. Throws UserError [optimizer_rule].
   void add_updates(std::span<ParameterUpdate> updates) const;
 
@@ -121,7 +120,7 @@ class Optimizer {
   std::string name_;
   Schedule lr_;
   GroupRule rule_;
-  Fault fault_ = {};
+  detail::Fault fault_ = {};
   bool built_in_ = false;
 };
 

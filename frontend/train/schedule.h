@@ -12,6 +12,11 @@
 
 namespace lathe {
 
+namespace detail {
+/// What is wrong with an option; nothing if it is valid.
+using Fault = std::optional<std::string>;
+}  // namespace detail
+
 /// A learning rate as a function of the step; the first update is step 1. A number is a constant rate, and any
 /// function from the step to a rate is a schedule, in DSL code that becomes part of the compiled step:
 ///   AdamW{.lr = 3e-4}
@@ -99,12 +104,11 @@ class Schedule {
   const std::optional<std::string>& fault() const { return fault_; }
 
  private:
-  using Fault = std::optional<std::string>;
   /// A schedule of this class: its ops are built at the line that uses it.
-  Schedule(Rate rate, Fault fault) : rate_(std::move(rate)), fault_(std::move(fault)), built_in_(true) {}
+  Schedule(Rate rate, detail::Fault fault) : rate_(std::move(rate)), fault_(std::move(fault)), built_in_(true) {}
 
   Rate rate_;
-  Fault fault_ = {};
+  detail::Fault fault_ = {};
   bool built_in_ = false;
 };
 

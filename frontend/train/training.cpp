@@ -31,8 +31,6 @@ namespace {
 
 constexpr std::string_view about_options = "docs/optimizers.md describes each option";
 
-DType f32_or_f64(DType dtype) { return dtype == f64 ? f64 : f32; }
-
 /// A parameter and the gradient for its update.
 struct Trained {
   Value parameter;
@@ -146,7 +144,7 @@ Value accumulate(std::vector<Trained>& trained, std::int64_t times, const std::s
   for (Trained& each : trained) {
     const std::string name = fmt::format("{}.accumulated.{}", scope, each.parameter.node().name);
     const Shape shape = each.parameter.shape();
-    const DType dtype = f32_or_f64(each.parameter.dtype());
+    const DType dtype = at_least_f32(each.parameter.dtype());
     const Value sum = builder.argument(ir::ops::state, name, dtype, shape);
     const Value mean = ir::add(sum, ir::div(ir::cast(each.gradient, dtype), times));
     builder.update(sum, ir::where(complete, 0.0, mean));
@@ -190,7 +188,7 @@ std::optional<Value> norm_of(const std::vector<Trained>& trained, const Training
 void clip(std::vector<Trained>& trained, double limit, const Value& norm) {
   const Value factor = ir::minimum(ir::div(limit, ir::add(norm, 1e-6)), 1.0);
   for (Trained& each : trained) {
-    const DType dtype = f32_or_f64(each.gradient.dtype());
+    const DType dtype = at_least_f32(each.gradient.dtype());
     each.gradient = ir::mul(ir::cast(each.gradient, dtype), ir::cast(factor, dtype));
   }
 }
@@ -240,7 +238,7 @@ UpdateState with_averages(const OptimizerStep& step, double decay) {
         update(state, next);
         if (state.node().op != &ir::ops::parameter) return;
         GraphBuilder& builder = state.builder();
-        const DType dtype = f32_or_f64(state.dtype());
+        const DType dtype = at_least_f32(state.dtype());
         const std::string name = fmt::format("{}.average.{}", scope, state.node().name);
         const Value average = builder.argument(ir::ops::state, name, state.dtype(), Shape(state.shape()));
         const Value p = ir::cast(next, dtype), before = ir::cast(average, dtype);
@@ -301,10 +299,10 @@ void build(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
 
 Value global_norm(std::span<const Value> values) {
   LATHE_ASSERT(!values.empty());
-  const DType dtype = f32_or_f64(values[0].dtype());
+  const DType dtype = at_least_f32(values[0].dtype());
   std::vector<Value> sums;
   for (const Value& value : values) {
-    const Value upcast = ir::cast(value, f32_or_f64(value.dtype()));
+    const Value upcast = ir::cast(value, at_least_f32(value.dtype()));
     sums.push_back(ir::cast(ir::sum(ir::mul(upcast, upcast)), dtype));
   }
   // Pairwise, because the rounding error of a sequential sum would grow with the number of values.

@@ -193,6 +193,18 @@ Dim operator*(const Dim& a, const Dim& b) {
   return Dim::from_terms(std::move(terms));
 }
 
+std::int64_t Dim::number(const std::source_location& at) const {
+  if (is_number()) return number_;
+  throw UserError(Location(at), "number", fmt::format("{} is not a number when the graph is built", to_string()),
+                  "dim_unbound", "use a dim with a known size, or compute with the dim itself");
+}
+
+Dim operator/(const Dim& a, const DimDivisor& b) {
+  if (const std::optional<Dim> quotient = a.divided_by(b.dim)) return *quotient;
+  throw UserError(Location(b.at), "/", fmt::format("{} does not divide {}", b.dim.to_string(), a.to_string()),
+                  "dim_divide", "use sizes that divide, or divided_by(), which returns nothing if they do not");
+}
+
 std::optional<Dim> Dim::divided_by(const Dim& divisor) const {
   if (divisor.is(0)) return std::nullopt;
   if (divisor.is(1)) return *this;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@ namespace lathe {
 
 /// Run-time values of named dims.
 using DimBindings = std::map<std::string, std::int64_t, std::less<>>;
+
+struct DimDivisor;
 
 /// A size in the IR: an exact multivariate polynomial with integer coefficients over named unknowns. It is kept in
 /// normal form, so two dims are equal exactly if their normal forms are. A dim may have a display name: Dim{"d_k",
@@ -40,6 +43,8 @@ class Dim {
 
   /// Returns the number, if known.
   std::optional<std::int64_t> value() const { return is_number() ? std::optional(number_) : std::nullopt; }
+  /// Returns the number. Throws UserError [dim_unbound] at the caller's line for an unknown size.
+  std::int64_t number(const std::source_location& at = std::source_location::current()) const;
   bool is(std::int64_t number) const { return is_number() && number_ == number; }
   /// Returns the display name; empty for a plain number or an unnamed expression. A single unknown is its own name.
   const std::string& name() const;
@@ -55,6 +60,9 @@ class Dim {
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
+  /// Returns a / b, without a display name: d_model / h. Throws UserError [dim_divide] at the caller's line unless b
+  /// divides a as in divided_by().
+  friend Dim operator/(const Dim& a, const DimDivisor& b);
 
   /// Returns a / b if b divides a as a polynomial: (B * n_seq * 512) / (n_seq * 64) = B * 8. Otherwise returns
   /// nothing.
@@ -96,6 +104,18 @@ class Dim {
 
   std::int64_t number_ = 0;  // if the dim is a number
   SharedBox<const Detail> detail_;
+};
+
+/// The right operand of Dim / Dim, with the line of the division: operators cannot have default arguments, but
+/// conversions can.
+struct DimDivisor {
+  DimDivisor(const Dim& divisor, const std::source_location& where = std::source_location::current())
+      : dim(divisor), at(where) {}
+  template <std::integral Int>
+  DimDivisor(Int divisor, const std::source_location& where = std::source_location::current())
+      : dim(divisor), at(where) {}
+  Dim dim;
+  std::source_location at;
 };
 
 /// Returns whether `text` is a valid dim name: a letter or underscore, then letters, digits, underscores, single

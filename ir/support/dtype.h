@@ -26,6 +26,8 @@ bool is_float(DType dtype);    ///< f64, f32, bf16, f16
 bool is_integer(DType dtype);  ///< i64, i32: the integers with arithmetic
 bool is_byte(DType dtype);     ///< i8, u8
 bool is_complex(DType dtype);  ///< c64, c128
+/// Returns f64 for f64, else f32: the dtype of losses, optimizer arithmetic and reported numbers.
+constexpr DType at_least_f32(DType dtype) { return dtype == f64 ? f64 : f32; }
 /// The smallest and largest value of i64, i32, i8 or u8.
 struct IntegerLimits {
   std::int64_t lowest, highest;

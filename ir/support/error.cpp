@@ -15,11 +15,16 @@ std::string with_hint(std::string_view text, std::string_view label, std::string
   if (!hint.empty()) result += fmt::format("\n  {}", visible_lines(hint));
   return result;
 }
+
+/// Returns the line that names the module of a location, such as "encoder.0.self"; empty at the top.
+std::string in_module(const Location& at) {
+  return at.scope().empty() ? std::string() : fmt::format("\n  in {}", visible(at.scope()));
+}
 }  // namespace
 
 UserError::UserError(const Location& at, std::string_view op, std::string_view message, std::string_view label,
                      std::string_view hint)
-    : Error(with_hint(fmt::format("{}: {}: {}", at.to_string(), op, message), label, hint)),
+    : Error(with_hint(fmt::format("{}: {}: {}", at.to_string(), op, message), label, hint) + in_module(at)),
       location_(at),
       label_(label) {}
 

@@ -47,20 +47,10 @@ void check_fine_tune_options(const FineTuneOptions& o) {
     require_at_least(name, value, 1);
   require_at_least("context", o.context, 2);
   require_at_least("validation_batches", o.validation_batches, 0);
+  o.optimizer.check();
+  require_at_least("steps", o.steps, 0);
   if (!(o.epochs > 0) || !std::isfinite(o.epochs))
     throw UserError(fmt::format("epochs is {}", o.epochs), "train_options", "give a number above 0");
-}
-
-OptimizerSettings optimizer_of(const FineTuneOptions& o) {
-  const OptimizerSettings optimizer{.kind = o.optimizer,
-                                    .decay = o.decay,
-                                    .lr = o.lr,
-                                    .weight_decay = o.weight_decay,
-                                    .clip = o.clip,
-                                    .steps = o.steps,
-                                    .warmup = o.warmup};
-  optimizer.check();
-  return optimizer;
 }
 
 }  // namespace
@@ -71,14 +61,15 @@ class FineTuning::Run {
  public:
   explicit Run(FineTuneOptions options)
       : o_((check_fine_tune_options(options), std::move(options))),
-        optimizer_(optimizer_of(o_)),
+        optimizer_(o_.optimizer),
+        steps_(o_.steps),
         run_(o_.compile, o_.observer) {}
 
   TrainingResult run() {
     if (!trainer_) prepare();
     const TokenBatches& batches = data_->training();
     const bool done =
-        trainer_->run([&](std::int64_t step) { return batches.training(step); }, optimizer_.steps * o_.accumulate);
+        trainer_->run([&](std::int64_t step) { return batches.training(step); }, steps_ * o_.accumulate);
     if (!done) return result(true, {});
     // The last validation may take long, so the model is written first.
     Parameters weights = model_->whole_weights(*trainer_);
@@ -128,17 +119,19 @@ class FineTuning::Run {
   }
 
   void prepare_training() {
-    if (optimizer_.lr == 0) optimizer_.lr = model_->has_adapter() ? adapter_rate : full_rate;
+    optimizer_ = optimizer_.with_defaults(
+        {.lr = model_->has_adapter() ? adapter_rate : full_rate, .weight_decay = 0, .beta2 = 0.999});
     const double updates = static_cast<double>(data_->training().updates_per_epoch());
-    if (optimizer_.steps == 0)
-      optimizer_.steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(o_.epochs * updates)));
+    if (steps_ == 0) steps_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(o_.epochs * updates)));
     // Rows are padded to the longest example of their batch.
     const Dim B("B", o_.batch), T = o_.pack ? Dim("T", o_.context) : Dim("T");
     if (!o_.pack) sizes_.emplace("T", o_.context);
-    auto [optimizer, groups] = optimizer_.build();
-    const auto [forward, step] = step_graphs(
-        model_->graph(), {.B = B, .T = T, .packed = o_.pack}, optimizer,
-        {.clip_norm = o_.clip, .accumulate = o_.accumulate, .precision = o_.precision, .groups = std::move(groups)});
+    auto [optimizer, groups] = optimizer_.build(steps_);
+    const auto [forward, step] = step_graphs(model_->graph(), {.B = B, .T = T, .packed = o_.pack}, optimizer,
+                                             {.clip_norm = optimizer_.clip,
+                                              .accumulate = o_.accumulate,
+                                              .precision = o_.precision,
+                                              .groups = std::move(groups)});
     run_.choose_splits(forward);
     sizes_ = run_.sizes_here(std::move(sizes_));
     run_.require_same(fixed_settings(), changeable_settings());
@@ -147,7 +140,7 @@ class FineTuning::Run {
     const StartValue start = [&](const std::string& name) { return model_->start_of(step, name, o_.seed); };
     trainer_.emplace(step, start, trainer_options(forward, compile));
     if (run_.is_first())
-      metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == optimizer_.steps);
+      metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == steps_);
   }
 
   TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
@@ -180,11 +173,11 @@ class FineTuning::Run {
             {"lora", model_->adapter_text()},
             {"accumulate", fmt::format("{}", o_.accumulate)},
             {"precision", std::string(name(o_.precision))},
-            {"optimizer", std::string(name(o_.optimizer))}};
+            {"optimizer", std::string(name(optimizer_.kind))}};
   }
 
   Settings changeable_settings() const {
-    Settings settings = optimizer_.changeable();
+    Settings settings = optimizer_.changeable(steps_);
     settings["batch"] = fmt::format("{}", o_.batch);
     settings["context"] = fmt::format("{}", o_.context);
     settings["pack"] = o_.pack ? "true" : "false";
@@ -209,8 +202,8 @@ class FineTuning::Run {
          .trained = model_->trained_parameters(),
          .is_adapter = model_->has_adapter(),
          .rows_per_step = rows_per_step,
-         .steps = optimizer_.steps,
-         .epochs = static_cast<double>(optimizer_.steps * rows_per_step) / rows,
+         .steps = steps_,
+         .epochs = static_cast<double>(steps_ * rows_per_step) / rows,
          .tokens_per_step = static_cast<double>(batches.tokens()) / rows * static_cast<double>(rows_per_step),
          .validation_batches = validates ? validation_batches() : 0,
          .all_validation_batches = validates ? data_->validation()->evaluation_batches() : 0,
@@ -234,13 +227,13 @@ class FineTuning::Run {
     if (batch.step % o_.accumulate != 0) return;
     if (run_.is_first())
       report_step({.step = updates_done(),
-                   .last = optimizer_.steps,
+                   .last = steps_,
                    .loss = loss_of_update(updates_done()),
                    .seconds = seconds_,
                    .skipped = batch.skipped,
                    .outputs = batch.outputs});
     tokens_ = 0, seconds_ = 0;
-    if (samples_ && (updates_done() % o_.samples.every == 0 || updates_done() == optimizer_.steps)) write_samples();
+    if (samples_ && (updates_done() % o_.samples.every == 0 || updates_done() == steps_)) write_samples();
   }
 
   void report_step(const StepReport& update) {
@@ -301,6 +294,7 @@ class FineTuning::Run {
 
   FineTuneOptions o_;
   OptimizerSettings optimizer_;
+  std::int64_t steps_;  ///< updates; 0 until they follow from the data
   RunContext run_;
   std::optional<TunedModel> model_;
   std::optional<ExampleData> data_;

@@ -41,15 +41,11 @@ struct FineTuneOptions {
   std::int64_t batch = 8;                           ///< rows per batch
   std::int64_t accumulate = 1;                      ///< batches per update
   std::int64_t context = 512;                       ///< maximum tokens per row
-  bool pack = false;        ///< pack several examples into a row; they do not attend to each other
-  double lr = 0;            ///< peak learning rate; 0: 2e-5, or 2e-4 for an adapter
-  std::int64_t warmup = 0;  ///< steps up to the peak; 0: a tenth of all steps, at most 40
-  OptimizerKind optimizer = OptimizerKind::adamw;
-  RateDecay decay = RateDecay::cosine;
-  double weight_decay = 0;  ///< of matrices
-  double clip = 1;          ///< maximum gradient norm; 0: no clipping
-  DType precision = f32;    ///< bf16 and f16: mixed precision
-  std::uint64_t seed = 1;   ///< of the order of examples, of the adapter's initial values and of dropout
+  bool pack = false;  ///< pack several examples into a row; they do not attend to each other
+  /// Defaults: lr 2e-5, or 2e-4 for an adapter; weight_decay 0, beta2 0.999.
+  OptimizerSettings optimizer = {};
+  DType precision = f32;   ///< bf16 and f16: mixed precision
+  std::uint64_t seed = 1;  ///< of the order of examples, of the adapter's initial values and of dropout
   std::int64_t evaluate_every = 100, save_every = 200;  ///< in steps
   std::int64_t validation_batches = 64;                 ///< per validation; 0: all
   SampleOptions samples = {};

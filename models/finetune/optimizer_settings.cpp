@@ -52,57 +52,66 @@ RateDecay rate_decay_named(std::string_view name) {
 }
 
 void OptimizerSettings::check() const {
-  require_finite("lr", lr);
-  require_finite("weight_decay", weight_decay);
+  if (lr) require_finite("lr", *lr);
+  if (weight_decay) require_finite("weight_decay", *weight_decay);
   require_finite("clip", clip);
-  require_at_least("steps", steps, 0);
   require_at_least("warmup", warmup, 0);
 }
 
-Schedule OptimizerSettings::schedule() const {
-  if (steps == 1) return lr;
-  const std::int64_t first = warmup_steps();
+OptimizerSettings OptimizerSettings::with_defaults(const OptimizerSettings& defaults) const {
+  OptimizerSettings all = *this;
+  if (!lr) all.lr = defaults.lr;
+  if (!weight_decay) all.weight_decay = defaults.weight_decay;
+  if (!beta2) all.beta2 = defaults.beta2;
+  return all;
+}
+
+Schedule OptimizerSettings::schedule(std::int64_t steps) const {
+  const double peak = lr.value();
+  if (steps == 1) return peak;
+  const std::int64_t first = warmup_steps(steps);
   if (first >= steps)
     throw UserError(fmt::format("{} warmup steps leave none of the {} training steps", first, steps), "train_warmup",
                     "give more steps or a smaller warmup");
-  const double floor = lr / 10;
+  const double floor = peak / 10;
   switch (decay) {
     case RateDecay::linear:
-      return Schedule::warmup_linear({.peak = lr, .warmup = first, .total = steps, .floor = floor});
+      return Schedule::warmup_linear({.peak = peak, .warmup = first, .total = steps, .floor = floor});
     case RateDecay::stable:
-      return Schedule::warmup_stable_decay({.peak = lr,
+      return Schedule::warmup_stable_decay({.peak = peak,
                                             .warmup = first,
                                             .decay = std::max<std::int64_t>(1, (steps - first) / 5),
                                             .total = steps,
                                             .floor = floor});
     case RateDecay::constant:  // with floor lr, the half cosine stays at the peak
-      return Schedule::warmup_cosine({.peak = lr, .warmup = first, .total = steps, .floor = lr});
+      return Schedule::warmup_cosine({.peak = peak, .warmup = first, .total = steps, .floor = peak});
     case RateDecay::cosine: break;
   }
-  return Schedule::warmup_cosine({.peak = lr, .warmup = first, .total = steps, .floor = floor});
+  return Schedule::warmup_cosine({.peak = peak, .warmup = first, .total = steps, .floor = floor});
 }
 
-OptimizerSettings::Built OptimizerSettings::build() const {
-  const Schedule rate = schedule();
-  const AdamW adamw{.lr = rate, .beta2 = beta2, .weight_decay = weight_decay};
+OptimizerSettings::Built OptimizerSettings::build(std::int64_t steps) const {
+  const Schedule rate = schedule(steps);
+  const double beta_2 = beta2.value(), decay_rate = weight_decay.value();
+  const AdamW adamw{.lr = rate, .beta2 = beta_2, .weight_decay = decay_rate};
   switch (kind) {
-    case OptimizerKind::adam: return {Adam{.lr = rate, .beta2 = beta2, .weight_decay = weight_decay}, {}};
-    case OptimizerKind::adamw_8bit: return {AdamW8bit{.lr = rate, .beta2 = beta2, .weight_decay = weight_decay}, {}};
-    case OptimizerKind::lion: return {Lion{.lr = rate, .weight_decay = weight_decay}, {}};
-    case OptimizerKind::adafactor: return {Adafactor{.lr = rate, .weight_decay = weight_decay}, {}};
-    case OptimizerKind::sgd: return {SGD{.lr = rate, .momentum = 0.9, .weight_decay = weight_decay}, {}};
+    case OptimizerKind::adam: return {Adam{.lr = rate, .beta2 = beta_2, .weight_decay = decay_rate}, {}};
+    case OptimizerKind::adamw_8bit: return {AdamW8bit{.lr = rate, .beta2 = beta_2, .weight_decay = decay_rate}, {}};
+    case OptimizerKind::lion: return {Lion{.lr = rate, .weight_decay = decay_rate}, {}};
+    case OptimizerKind::adafactor: return {Adafactor{.lr = rate, .weight_decay = decay_rate}, {}};
+    case OptimizerKind::sgd: return {SGD{.lr = rate, .momentum = 0.9, .weight_decay = decay_rate}, {}};
     case OptimizerKind::muon:
       return {adamw,
               {{.name = "matrices",
                 .parameters = hidden_matrices(),
-                .optimizer = Muon{.lr = rate, .weight_decay = weight_decay, .scale = Muon::Scale::like_adamw}}}};
+                .optimizer = Muon{.lr = rate, .weight_decay = decay_rate, .scale = Muon::Scale::like_adamw}}}};
     case OptimizerKind::adamw: break;
   }
   return {adamw, {}};
 }
 
-Settings OptimizerSettings::changeable() const {
-  return {{"lr", fmt::format("{}", lr)},         {"weight_decay", fmt::format("{}", weight_decay)},
+Settings OptimizerSettings::changeable(std::int64_t steps) const {
+  return {{"lr", fmt::format("{}", lr.value())}, {"weight_decay", fmt::format("{}", weight_decay.value())},
           {"clip", fmt::format("{}", clip)},     {"steps", fmt::format("{}", steps)},
           {"warmup", fmt::format("{}", warmup)}, {"schedule", std::string(name(decay))}};
 }

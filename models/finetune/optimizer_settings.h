@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,31 +28,37 @@ std::string_view name(RateDecay decay);
 /// Throws UserError [train_options] for an unknown name.
 RateDecay rate_decay_named(std::string_view name);
 
-/// An optimizer, its learning rate and the number of updates.
+/// The optimizer of a training run and its learning rate. What is not given has the default of the kind of run:
+/// FineTuneOptions and TextTrainingOptions state theirs.
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::adamw;
   RateDecay decay = RateDecay::cosine;
-  double lr = 1e-3, weight_decay = 0.1, clip = 1.0;
-  double beta2 = 0.999;  ///< of adamw, adam, adamw-8bit, and the AdamW of muon
-  std::int64_t steps = 900;
-  std::int64_t warmup = 0;  ///< steps up to the peak rate; 0: a tenth of all steps, at most 40
-  std::int64_t warmup_steps() const {
+  std::optional<double> lr = {};            ///< peak learning rate
+  std::optional<double> weight_decay = {};  ///< of matrices
+  double clip = 1;                          ///< maximum gradient norm; 0: no clipping
+  std::optional<double> beta2 = {};         ///< of adamw, adam, adamw-8bit, and the AdamW of muon
+  std::int64_t warmup = 0;                  ///< steps up to the peak rate; 0: a tenth of all steps, at most 40
+
+  /// Returns these settings, with what is not given from `defaults`.
+  OptimizerSettings with_defaults(const OptimizerSettings& defaults) const;
+  /// Throws UserError [train_options] for numbers out of range.
+  void check() const;
+  std::int64_t warmup_steps(std::int64_t steps) const {
     return warmup > 0 ? warmup : std::max<std::int64_t>(1, std::min<std::int64_t>(40, steps / 10));
   }
-  /// Throws UserError [train_options] for numbers out of range. 0 steps are not decided yet.
-  void check() const;
+  // The following require all values, for a run of this many steps.
   /// Returns the learning rate schedule: a linear warm-up to `lr`, then `decay`. A single step uses `lr`. Throws
   /// UserError [train_warmup] if the warm-up leaves no step.
-  Schedule schedule() const;
+  Schedule schedule(std::int64_t steps) const;
 
   struct Built {
     Optimizer optimizer;
     std::vector<ParameterGroup> groups;
   };
-  Built build() const;
+  Built build(std::int64_t steps) const;
 
   /// Returns the settings by name for a checkpoint that may change when a run resumes; it reports changes.
-  Settings changeable() const;
+  Settings changeable(std::int64_t steps) const;
 };
 
 }  // namespace lathe

@@ -44,7 +44,7 @@ BuiltGraph build(const pretrained::CausalLm& model, CachedLm::Kind kind, DType d
   if (model.depends_on_length()) inputs.lengths = g.input("lengths", i64, {B});
   const Tensor hidden = model.hidden_states(inputs).back();                                  // [B, T, d]
   const Tensor row = step ? hidden.squeeze(1) : rows_at(hidden, g.input("last", i64, {B}));  // [B, d]
-  g.output("logits", model.head(row).to(logits_type(dtype)));                                // [B, vocab]
+  g.output("logits", model.head(row).to(at_least_f32(dtype)));                               // [B, vocab]
   return {g.finish(), *cache.widest_window};
 }
 
@@ -163,7 +163,7 @@ void CachedLm::read(Side& of, std::span<const std::vector<CachedLm::TokenId>> te
   make_room(of, std::ssize(texts), longest, false);
   const std::vector<std::int64_t> shape{std::ssize(texts), model_.vocabulary_size()};
   for (HostTensor* each : {&logits, &chunk_logits_})
-    if (each->shape() != shape) *each = HostTensor(logits_type(options_.dtype), shape);
+    if (each->shape() != shape) *each = HostTensor(at_least_f32(options_.dtype), shape);
   for (std::int64_t first = 0; first < longest; first += options_.chunk)
     read_chunk(how, first, std::min(options_.chunk, longest - first), logits);
 }

@@ -33,8 +33,8 @@ ir::Graph step_graph(const pretrained::Seq2SeqLm& model, DType dtype, bool maske
                                .dtype = dtype};
   if (beams) step.cache.parents = g.input("parents", i64, {B});
   if (masked) step.mask = g.input("attention_mask", i64, {source.sources, source.length});
-  const Tensor hidden = model.step(step);                                    // [B, 1, hidden]
-  g.output("logits", model.head(hidden.squeeze(1)).to(logits_type(dtype)));  // [B, vocab]
+  const Tensor hidden = model.step(step);                                     // [B, 1, hidden]
+  g.output("logits", model.head(hidden.squeeze(1)).to(at_least_f32(dtype)));  // [B, vocab]
   return g.finish();
 }
 
@@ -100,7 +100,7 @@ void CachedSeq2Seq::read(std::span<const std::vector<TokenId>> prompts, Work wor
   InputRefs inputs{{"input_ids", ids}};
   if (is_masked_) inputs.emplace("attention_mask", mask_);
   compiled(Kind::encode).run(inputs, {});
-  logits_ = HostTensor(logits_type(options_.dtype), {batch_, model_.vocabulary_size()});
+  logits_ = HostTensor(at_least_f32(options_.dtype), {batch_, model_.vocabulary_size()});
 }
 
 /// Adds a token to each sequence and computes the logits of the next one.

@@ -67,7 +67,4 @@ void check_prompts(std::span<const std::vector<SequenceModel::TokenId>> prompts)
 /// again.
 bool fits_in_memory(const Parameters& weights);
 
-/// Returns the dtype of output logits: f64 if the compute dtype is f64, else f32.
-inline DType logits_type(DType dtype) { return dtype == f64 ? f64 : f32; }
-
 }  // namespace lathe

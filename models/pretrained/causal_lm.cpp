@@ -17,22 +17,22 @@ constexpr std::int64_t ignored_label = -100;
 
 /// Returns E * sum over experts of (share of tokens that choose the expert) * (its mean probability), over all layers
 /// and the tokens that count, as in transformers. E is the number of experts.
-Tensor balance_loss(const std::vector<Tensor>& routers, const TokenInputs& inputs, std::int64_t chosen) {
-  const DType dtype = routers.front().dtype() == f64 ? f64 : f32;
+Tensor balance_loss(const std::vector<nn::Routing>& routings, const TokenInputs& inputs) {
+  const DType dtype = at_least_f32(routings.front().logits.dtype());
   const std::optional<Tensor>& counted = inputs.routed ? inputs.routed : inputs.mask;
   const Tensor weight =
       counted ? (*counted != 0).to(dtype) : inputs.ids.graph().full(inputs.ids.shape(), 1, dtype);  // [B, T]
-  const Tensor rows = weight.sum() * static_cast<double>(routers.size());
+  const Tensor rows = weight.sum() * static_cast<double>(routings.size());
   Tensor taken, likely;  // [experts]
-  for (const Tensor& router : routers) {
-    const Tensor which = top_k(router, chosen).indices;  // [B, T, chosen]
-    const Tensor counts = one_hot(which, router.size(-1), dtype).sum(-2) * weight.unsqueeze(-1);
+  for (const nn::Routing& routing : routings) {
+    const Tensor& router = routing.probabilities;
+    const Tensor counts = one_hot(routing.choices, router.size(-1), dtype).sum(-2) * weight.unsqueeze(-1);
     const Tensor chances = router.to(dtype) * weight.unsqueeze(-1);
     taken = taken.is_empty() ? counts.sum(0).sum(0) : taken + counts.sum(0).sum(0);
     likely = likely.is_empty() ? chances.sum(0).sum(0) : likely + chances.sum(0).sum(0);
   }
   const Tensor products = (taken / rows) * (likely / rows);
-  return products.sum() * static_cast<double>(*routers.front().size(-1).value());
+  return products.sum() * static_cast<double>(taken.size(0).number());
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ CausalLmOptions decoder_options(const Config& config, std::string_view kind, con
   CausalLmOptions options{.kind = kind,
                           .vocab = size(config, "vocab_size", "vocab"),
                           .hidden = attention.hidden,
-                          .dtype = attention.dtype,
+                          .dtype = stored_dtype(config),
                           .norm = norm,
                           .is_tied = config.boolean("tie_word_embeddings", false),
                           .ropes = {rope_options(config)},
@@ -135,7 +135,7 @@ std::optional<Tensor> CausalLm::lengths_of(const TokenInputs& inputs, const Tens
   return where(*counts, ends, g.constant(0, i64)).max(-1);
 }
 
-std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vector<Tensor>* routers) const {
+std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vector<nn::Routing>* routings) const {
   const Dim T = inputs.ids.size(1);
   const Tensor positions = positions_of(inputs);
   const std::optional<Tensor> lengths = lengths_of(inputs, positions);
@@ -143,7 +143,7 @@ std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vect
                                          : nn::AttentionContext(T, inputs.mask, inputs.segments),
                  .tables = {},
                  .dispatch = inputs.dispatch,
-                 .routers = routers};
+                 .routings = routings};
   for (const nn::RopeOptions& rope : options_.ropes)
     call.tables.push_back(nn::rope_tables(positions, options_.rotary_dim, rope, inputs.dtype, lengths));
   std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};
@@ -158,11 +158,10 @@ Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels) const {
   // logits, because logits are large, and shifting them would also need communication when a sequence is sharded.
   const Tensor none = labels.graph().full({labels.size(0), 1}, ignored_label, i64);
   const Tensor next = concat({labels.slice(1, 1, inputs.ids.size(1)), none}, 1);  // [B, T]
-  const RouterLoss routing = router_loss();
-  if (routing.factor == 0) return cross_entropy(logits(inputs), next, ignored_label);
-  std::vector<Tensor> routers;
-  const Tensor own = cross_entropy(head(hidden_states(inputs, &routers).back()), next, ignored_label);
-  return own + (balance_loss(routers, inputs, routing.chosen) * routing.factor).to(own.dtype());
+  if (router_loss() == 0) return cross_entropy(logits(inputs), next, ignored_label);
+  std::vector<nn::Routing> routings;
+  const Tensor own = cross_entropy(head(hidden_states(inputs, &routings).back()), next, ignored_label);
+  return own + (balance_loss(routings, inputs) * router_loss()).to(own.dtype());
 }
 
 Tensor CausalLm::loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const {

@@ -33,12 +33,6 @@ struct TokenInputs {
   std::optional<Tensor> routed = {};
 };
 
-/// The loss that spreads tokens evenly over experts (Fedus et al. 2022). It is added to the loss of the labels.
-struct RouterLoss {
-  double factor = 0;        ///< 0: none
-  std::int64_t chosen = 0;  ///< experts per token
-};
-
 /// A model as its configuration describes it. Names are those in the files.
 struct CausalLmOptions {
   std::string_view kind;  ///< name in messages: "Llama"
@@ -55,8 +49,8 @@ struct CausalLmOptions {
 
   double embedding_multiplier = 1;
   double logits_divisor = 1;
-  double logits_cap = 0;  ///< logits become cap * tanh(logits / cap); 0: off
-  RouterLoss router_loss = {};
+  double logits_cap = 0;   ///< logits become cap * tanh(logits / cap); 0: off
+  double router_loss = 0;  ///< factor of the load-balancing loss of a mixture of experts; 0: none
 
   std::string embed_name = "model.embed_tokens", layer_name = "model.layers", norm_name = "model.norm",
               head_name = "lm_head";
@@ -91,7 +85,7 @@ class CausalLm : public nn::Module {
   /// loss of one large batch.
   Tensor loss(const TokenInputs& inputs, const Tensor& labels, const Tensor& weight) const;
 
-  RouterLoss router_loss() const { return options_.router_loss; }
+  double router_loss() const { return options_.router_loss; }
 
   /// Number of positions that the model was trained for, according to its configuration; nothing if that has no
   /// value.
@@ -118,7 +112,7 @@ class CausalLm : public nn::Module {
  private:
   static Tensor positions_of(const TokenInputs& inputs);
   Tensor embed(const TokenInputs& inputs, const Tensor& positions) const;
-  std::vector<Tensor> hidden_states(const TokenInputs& inputs, std::vector<Tensor>* routers) const;
+  std::vector<Tensor> hidden_states(const TokenInputs& inputs, std::vector<nn::Routing>* routings) const;
   std::optional<Tensor> lengths_of(const TokenInputs& inputs, const Tensor& positions) const;
 
   CausalLmOptions options_;

@@ -15,7 +15,7 @@ Graph token_loss(const CausalLm& model, std::string_view name, const Dim& B, con
   } else if (model.depends_on_length()) {
     inputs.lengths = g.input("lengths", i64, {B});
   }
-  if (model.router_loss().factor != 0) {
+  if (model.router_loss() != 0) {
     // Padding starts after the last label of a row.
     const Tensor has_label = (labels != -100).to(i64);
     inputs.routed = (has_label.sum(1, true) - cumsum(has_label, 1) + has_label > 0).to(i64);

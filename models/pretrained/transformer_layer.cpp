@@ -57,7 +57,7 @@ Tensor TransformerLayer::attend(const Tensor& x, const LayerCall& call) const {
 
 Tensor TransformerLayer::feed(const Tensor& x, const LayerCall& call) const {
   if (const auto* experts = std::get_if<nn::Experts>(&feed_forward_))
-    return (*experts)(x, call.dispatch, call.routers);
+    return (*experts)(x, call.dispatch, call.routings);
   if (const auto* plain = std::get_if<nn::FeedForward>(&feed_forward_)) return (*plain)(x);
   return std::get<nn::GatedFeedForward>(feed_forward_)(x);
 }

@@ -25,8 +25,8 @@ struct LayerCall {
   nn::AttentionContext context;
   std::vector<nn::RotaryTables> tables = {};  ///< one for each of the model's ropes
   nn::Dispatch dispatch = nn::Dispatch::automatic;
-  std::vector<Tensor>* routers = nullptr;  ///< collects the probabilities of each mixture of experts, unless null
-  const Memory* memory = nullptr;          ///< required by layers with cross-attention
+  std::vector<nn::Routing>* routings = nullptr;  ///< collects those of each mixture of experts, unless null
+  const Memory* memory = nullptr;                ///< required by layers with cross-attention
 };
 
 enum class NormKind : std::uint8_t { rms, layer };

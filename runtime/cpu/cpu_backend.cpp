@@ -40,6 +40,7 @@ class CpuDevice : public Device {
         .runner = nullptr, .compiled = kernels.stats().compiled, .from_cache = kernels.stats().from_store};
     loaded.runner = make_cpu_runner(program, std::move(kernels),
                                     {.threads = options_.threads,
+                                     .own_threads = options_.own_threads,
                                      .poison = options.poison,
                                      .reserve = options.reserve,
                                      .skipped = options.skipped,

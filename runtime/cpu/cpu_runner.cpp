@@ -14,7 +14,7 @@
 #include "runtime/host/arena_guard.h"
 #include "runtime/host/seconds.h"
 #include "runtime/run/dim_table.h"
-#include "runtime/threads/thread_pool.h"
+#include "runtime/threads/shared_threads.h"
 
 namespace lathe {
 
@@ -67,7 +67,7 @@ class CpuRunner final : public ProgramRunner {
   void run(const RunArguments& arguments) override;
   bool only_reads(std::span<StoredTensor* const> states) const override;
   MemoryPlan memory_plan(const DimBindings& dims) const override {
-    return plan_memory(program_, dims, threads_->size());
+    return plan_memory(program_, dims, threads_.size());
   }
   std::int64_t plan(const DimBindings& dims) override;
 
@@ -115,7 +115,7 @@ class CpuRunner final : public ProgramRunner {
 
   const Program& program_;
   codegen::CompiledKernels kernels_;
-  std::unique_ptr<ThreadPool> threads_;
+  RunThreads threads_;
   bool poison_;
   DimBindings reserve_;
   TaskSizes tasks_;
@@ -143,7 +143,7 @@ class CpuRunner final : public ProgramRunner {
 CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options)
     : program_(program),
       kernels_(std::move(kernels)),
-      threads_(std::make_unique<ThreadPool>(options.threads)),
+      threads_(options.threads, options.own_threads),
       poison_(options.poison || ArenaGuard::always_poisons()),
       reserve_(options.reserve),
       tasks_(options.tasks),
@@ -167,7 +167,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
     const bool scratch =
         std::any_of(launch.buffers.begin(), launch.buffers.end(), [&](int b) { return is_scratch(b); });
     calls_[l].dims.resize(launch.dims.size());
-    calls_[l].buffers.assign(scratch ? static_cast<std::size_t>(threads_->size()) : 1,
+    calls_[l].buffers.assign(scratch ? static_cast<std::size_t>(threads_.size()) : 1,
                              std::vector<void*>(launch.buffers.size()));
   }
 }
@@ -307,7 +307,7 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
     if (recorder) recorder->add(thread, begin, end, started);
   };
   if (call.extent > call.grain) {
-    threads_->run(call.extent, call.grain, body);
+    threads_.pool().run(call.extent, call.grain, body);
   } else if (call.extent > 0) {
     body(0, call.extent, 0);
   }
@@ -318,7 +318,7 @@ void CpuRunner::launch(std::size_t index, RangeRecorder* recorder) {
 /// and idle threads at the end of each part of a value. Launches with more work run in sequence: each thread then
 /// gets the same share of every launch, so its data stays in its caches.
 bool CpuRunner::runs_together(const LaunchGroup& group) const {
-  if (group.first == group.last || threads_->size() == 1) return false;
+  if (group.first == group.last || threads_.size() == 1) return false;
   std::int64_t work = 0;
   bool parallel = false;
   for (int l = group.first; l <= group.last; ++l) {
@@ -335,7 +335,7 @@ void CpuRunner::launch_together(const LaunchGroup& group) {
   std::int64_t chunks = 0;
   for (int l = group.first; l <= group.last; ++l) chunks += calls_[l].chunks();
   std::atomic<std::int64_t> failure = 0;
-  threads_->run(chunks, 1, [&](std::int64_t begin, std::int64_t, int thread) {
+  threads_.pool().run(chunks, 1, [&](std::int64_t begin, std::int64_t, int thread) {
     auto l = static_cast<std::size_t>(group.first);
     std::int64_t chunk = begin;
     for (; chunk >= calls_[l].chunks(); ++l) chunk -= calls_[l].chunks();
@@ -377,9 +377,11 @@ void CpuRunner::run(const RunArguments& arguments) {
   try {
     run_launches(arguments, guard);
   } catch (...) {
+    threads_.end_run();
     collectives_.stop();
     throw;
   }
+  threads_.end_run();
 }
 
 }  // namespace

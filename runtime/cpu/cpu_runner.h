@@ -11,6 +11,7 @@ namespace lathe {
 
 struct CpuRunnerOptions {
   int threads = 1;
+  bool own_threads = false;  ///< see CompileOptions::own_threads
   bool poison = false;       ///< see CompileOptions::poison
   DimBindings reserve = {};  ///< see CompileOptions::reserve
   TaskSizes tasks = {};

@@ -42,6 +42,8 @@ struct ParameterStore {
   [[noreturn]] void throw_unset(const Program& program, const Program::Slot& slot) const;
   /// Sets a value; requires `mutex`. See Parameters::set. `file` is the file whose mapped pages contain the value.
   void set(std::string_view name, HostTensor value, const std::filesystem::path& file = {});
+  /// Returns the value in host memory; requires `mutex`. Throws as missing().
+  const HostTensor& value_on_host(std::string_view name);
   /// Throws [state_unset] or [argument_unknown] for a name without a value.
   [[noreturn]] void missing(std::string_view name) const;
 };

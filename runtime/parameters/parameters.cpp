@@ -164,10 +164,14 @@ Parameters Parameters::load(const std::filesystem::path& file) {
   return parameters;
 }
 
-void Parameters::save(const std::filesystem::path& file) const {
+void Parameters::save(const std::filesystem::path& file, const std::function<bool(std::string_view)>& filter) const {
   const std::lock_guard lock(store_->mutex);
   std::vector<TensorView> tensors;
-  for (auto& [name, stored] : store_->values) tensors.push_back(view_of(name, stored.on_host()));
+  for (auto& [name, stored] : store_->values)
+    if (!filter || filter(name)) tensors.push_back(view_of(name, stored.on_host()));
+  if (filter && tensors.empty())
+    throw UserError(fmt::format("save: the filter selects none of {} values", store_->values.size()),
+                    "argument_unknown", "names() lists the names");
   write_safetensors(file, tensors);
 }
 
@@ -213,11 +217,20 @@ std::vector<std::string> Parameters::names() const {
   return names;
 }
 
+const HostTensor& ParameterStore::value_on_host(std::string_view name) {
+  const auto found = values.find(name);
+  if (found == values.end()) missing(name);
+  return found->second.on_host();
+}
+
 const HostTensor& Parameters::get(std::string_view name) const {
   const std::lock_guard lock(store_->mutex);
-  const auto found = store_->values.find(name);
-  if (found == store_->values.end()) store_->missing(name);
-  return found->second.on_host();
+  return store_->value_on_host(name);
+}
+
+HostTensor Parameters::snapshot(std::string_view name) const {
+  const std::lock_guard lock(store_->mutex);
+  return store_->value_on_host(name);
 }
 
 void Parameters::set(std::string_view name, HostTensor value) {

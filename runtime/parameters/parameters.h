@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -36,8 +37,10 @@ class Parameters {
   /// Returns the tensors of a .safetensors file, mapped in place: data is read at first use, and writes by runs stay
   /// in memory. The file must not be truncated while the store exists. Throws UserErrors of SafetensorsFile.
   static Parameters load(const std::filesystem::path& file);
-  /// Writes all values to a .safetensors file, atomically. Throws UserErrors of write_safetensors.
-  void save(const std::filesystem::path& file) const;
+  /// Writes the values that `filter` selects by name, or all of them, to a .safetensors file, atomically. A store
+  /// also has the states of optimizers; nn::parameters_of(model) selects the parameters of a model alone. Throws
+  /// UserErrors of write_safetensors, and [argument_unknown] if the filter selects nothing.
+  void save(const std::filesystem::path& file, const std::function<bool(std::string_view)>& filter = {}) const;
 
   /// Returns another store whose values share the memory of this one's. It is for executables that use the same
   /// weights but have their own states. States that an executable on this store updates are not lent; they must be
@@ -53,9 +56,13 @@ class Parameters {
   bool contains(std::string_view name) const;
   /// Returns the names, sorted.
   std::vector<std::string> names() const;
-  /// Returns the current value. The reference is valid until the value is set or erased; runs update it in place.
-  /// Throws UserError [argument_unknown], and [state_unset] for a state of an executable that was never set.
+  /// Returns the current value in place, without a copy. The reference is valid until the value is set or erased, and
+  /// runs update it: while other threads run executables on the store, read a snapshot() instead. Throws UserError
+  /// [argument_unknown], and [state_unset] for a state of an executable that was never set.
   const HostTensor& get(std::string_view name) const;
+  /// Returns a copy of the current value, which later runs do not change. No run changes it during the copy. Same
+  /// errors as get().
+  HostTensor snapshot(std::string_view name) const;
   /// Sets one or several values. Once executables use the store, names that neither they nor the store have are
   /// rejected [argument_unknown], and so are values whose types differ from theirs [argument_dtype],
   /// [argument_shape].

@@ -300,9 +300,10 @@ RunArguments ArgumentBinder::arguments(Tensors& outputs) {
     outputs_[i] = tensor.data();
   }
   if (outputs.size() != slots.size())
-    std::erase_if(outputs, [&](const auto& output) {
-      return std::ranges::none_of(slots, [&](const auto& slot) { return slot.name == output.first; });
-    });
+    for (auto output = outputs.begin(); output != outputs.end();) {
+      const auto is_own = [&](const auto& slot) { return slot.name == output->first; };
+      output = std::ranges::any_of(slots, is_own) ? std::next(output) : outputs.erase(output);
+    }
   if (kept) check_overlaps(outputs);
   return arguments();
 }

@@ -74,7 +74,14 @@ class BlockedSignals {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : failed_chunk_(no_chunk) {
+unsigned ThreadPool::forks() {
+  static std::atomic<unsigned> count = 0;
+  static const int handler = ::pthread_atfork(nullptr, nullptr, [] { count.fetch_add(1); });
+  (void)handler;
+  return count.load(std::memory_order_relaxed);
+}
+
+ThreadPool::ThreadPool(int threads) : failed_chunk_(no_chunk), forks_(forks()) {
   if (threads < 1 || threads > max_threads)
     throw UserError(fmt::format("{} threads are not between 1 and {}", threads, max_threads), "thread_count");
   spins_ = threads <= usable_cpus() ? spins_before_sleep : 0;
@@ -97,6 +104,11 @@ ThreadPool::ThreadPool(int threads) : failed_chunk_(no_chunk) {
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
+  if (forks_ != forks()) {
+    // The threads are those of the parent process: there is nothing to join, and their handles cannot be destroyed.
+    (void)new std::vector<std::thread>(std::move(workers_));
+    return;
+  }
   stopping_.store(true);
   call_.fetch_add(1);
   futex(call_, FUTEX_WAKE, INT_MAX);
@@ -108,7 +120,7 @@ void ThreadPool::run_chunks(std::int64_t count, std::int64_t grain, Body body) {
   if (count <= 0) return;
   grain = std::clamp<std::int64_t>(grain, (count - 1) / max_chunks + 1, count);
   const std::int64_t chunks = (count - 1) / grain + 1;
-  if (chunks == 1 || workers_.empty() || inside_chunk) {
+  if (chunks == 1 || workers_.empty() || inside_chunk || forks_ != forks()) {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
       body(chunk * grain, chunk * grain + std::min(grain, count - chunk * grain), 0);
     return;

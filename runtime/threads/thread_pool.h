@@ -17,7 +17,8 @@ namespace lathe {
 /// only on count and grain, so results that are computed per chunk do not depend on the number of threads. Each
 /// thread has a contiguous share of the chunks, the same in every call with equal count and grain, so that data from
 /// one call is in its caches in the next. A thread that has finished its share steals chunks from the ends of other
-/// shares. An idle thread spins for some microseconds, then sleeps.
+/// shares. An idle thread spins for some microseconds, then sleeps. In the child of a fork(), which has none of the
+/// threads, calls run on the calling thread.
 class ThreadPool {
  public:
   /// `threads` includes the calling thread. Throws UserError [thread_count] outside 1..1024, [thread_start] if the
@@ -26,6 +27,10 @@ class ThreadPool {
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
+
+  /// Returns the number of forks between the first process that made a pool and this one. A pool made at another
+  /// count has no threads in this process.
+  static unsigned forks();
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
@@ -80,6 +85,7 @@ class ThreadPool {
   std::mutex failure_mutex_;
 
   std::mutex callers_;
+  const unsigned forks_;
   int spins_ = 0;  ///< spins before sleeping; 0 if there are more threads than CPUs
   std::vector<std::thread> workers_;
 };

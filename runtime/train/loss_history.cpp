@@ -11,8 +11,7 @@ namespace {
 constexpr const char *training_steps = "history.step", *training_losses = "history.loss",
                      *evaluation_steps = "history.validation_step", *evaluation_losses = "history.validation_loss";
 
-void add(const std::vector<LossPoint>& curve, const char* steps, const char* losses,
-         std::map<std::string, HostTensor>& tensors) {
+void add(const std::vector<LossPoint>& curve, const char* steps, const char* losses, Tensors& tensors) {
   const auto n = static_cast<std::int64_t>(curve.size());
   HostTensor step(i64, {n}), loss(f64, {n});
   for (std::int64_t i = 0; i < n; ++i) {
@@ -41,14 +40,14 @@ std::vector<LossPoint> read(const Checkpoint& checkpoint, const char* steps, con
 
 }  // namespace
 
-std::map<std::string, HostTensor> LossHistory::tensors() const {
-  std::map<std::string, HostTensor> result;
+Tensors LossHistory::tensors() const {
+  Tensors result;
   add(training, training_steps, training_losses, result);
   add(evaluation, evaluation_steps, evaluation_losses, result);
   return result;
 }
 
-LossHistory LossHistory::of(const std::map<std::string, HostTensor>& tensors) {
+LossHistory LossHistory::of(const Tensors& tensors) {
   return {.training = read(tensors.at(training_steps), tensors.at(training_losses)),
           .evaluation = read(tensors.at(evaluation_steps), tensors.at(evaluation_losses))};
 }

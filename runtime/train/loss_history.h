@@ -1,10 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
+#include "ir/support/tensors/tensors.h"
 #include "runtime/files/checkpoint.h"
 
 namespace lathe {
@@ -24,9 +23,9 @@ struct LossHistory {
   bool operator==(const LossHistory&) const = default;
 
   /// Returns tensors "history.step" i64 [n], "history.loss" f64 [n], and the same with "history.validation".
-  std::map<std::string, HostTensor> tensors() const;
+  Tensors tensors() const;
   /// Reads them from tensors.
-  static LossHistory of(const std::map<std::string, HostTensor>& tensors);
+  static LossHistory of(const Tensors& tensors);
   /// Throws UserError [checkpoint_invalid] if the records are inconsistent.
   static LossHistory of(const Checkpoint& checkpoint);
 };

@@ -70,13 +70,13 @@ std::string TrainedTensors::of_first(const std::string& own) const {
   return ranks_ ? text_of_first(*ranks_, own) : own;
 }
 
-std::map<std::string, HostTensor> TrainedTensors::of_first(const std::map<std::string, HostTensor>& own) const {
+Tensors TrainedTensors::of_first(const Tensors& own) const {
   if (!ranks_) return own;
   std::vector<std::string> names;
   for (const auto& [name, tensor] : own) names.push_back(name);
   names = nlohmann::json::parse(text_of_first(*ranks_, nlohmann::json(names).dump())).get<std::vector<std::string>>();
   const shard::Placement whole(ranks_->mesh().axes().size(), shard::Whole{});
-  std::map<std::string, HostTensor> found;
+  Tensors found;
   for (const std::string& name : names)
     found.emplace(name, part_from_first(*ranks_, is_first() ? &own.at(name) : nullptr, whole, name));
   return found;

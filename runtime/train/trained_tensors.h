@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,7 +43,7 @@ class TrainedTensors {
   bool any(bool own) const;
   /// Returns the first process's value. Must be called by all ranks.
   std::string of_first(const std::string& own) const;
-  std::map<std::string, HostTensor> of_first(const std::map<std::string, HostTensor>& own) const;
+  Tensors of_first(const Tensors& own) const;
   /// Returns the first nonempty text in rank order. Must be called by all ranks.
   std::string first_said(const std::string& own) const;
 

@@ -11,6 +11,7 @@
 #include "runtime/compile.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/divergence.h"
+#include "runtime/train/extra_step.h"
 #include "runtime/train/loss_history.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/run_settings.h"
@@ -28,6 +29,7 @@ struct Evaluation {
   Batches batches;           ///< must have equally many items, because the losses are averaged
   std::int64_t count = 8;    ///< batches per evaluation
   std::int64_t every = 100;  ///< in steps
+  DimsOfStep dims = {};      ///< sizes of a batch that its inputs do not determine
 };
 
 struct TrainerOptions {
@@ -41,6 +43,13 @@ struct TrainerOptions {
   bool save_constants = true;
   RunSettings settings = {};
   std::string loss = "loss";  ///< name of the loss among the outputs of the step and the evaluation
+  DimsOfStep dims = {};       ///< sizes of a step that its inputs do not determine
+  /// Names of further scalar outputs of the step, such as the parts of the loss, that reports list and that must be
+  /// finite.
+  std::vector<std::string> reported_losses = {};
+  /// Further steps over the same parameters. Checkpoints include their states. A loss of one that is infinite or NaN
+  /// ends the run, like that of the step.
+  std::vector<ExtraStep> extra_steps = {};
   /// Options for both graphs. Tuning, the memory budget, known sizes and sharded states apply only to the step.
   CompileOptions compile = {};
 
@@ -80,10 +89,11 @@ class Trainer {
   /// Compiles the step and resumes from the folder's checkpoint if there is one. Otherwise, `start` contains the
   /// values of parameters and states; those already in options.compile.parameters keep their values. Throws
   /// UserErrors of compile() and Parameters::set(); [train_step] for a step that updates nothing or a graph without
-  /// the loss; [train_options] for numbers below 1. Errors of a checkpoint: [train_resume] for different settings,
-  /// [safetensors_missing] for a missing state, [argument_shape], [argument_dtype], [checkpoint_invalid]. Errors with
-  /// several processes: [train_folder] for a folder on a rank other than 0, [mesh_divide], and [mesh_parameters] if
-  /// the evaluation shards a parameter differently from the step.
+  /// the loss; [train_options] for numbers below 1 and for names of extra steps that are empty or repeated. Errors of
+  /// a checkpoint: [train_resume] for different settings, [safetensors_missing] for a missing state,
+  /// [argument_shape], [argument_dtype], [checkpoint_invalid]. Errors with several processes: [train_folder] for a
+  /// folder on a rank other than 0, [mesh_divide], and [mesh_parameters] if the evaluation or an extra step
+  /// shards a parameter differently from the step.
   Trainer(const ir::Graph& step, Tensors start, TrainerOptions options = {});
   /// Same, but computes start values on demand. `start` is called for one parameter or state without a value at a
   /// time, so that a process never holds more than its parts and one whole tensor.
@@ -125,10 +135,29 @@ class Trainer {
  private:
   Trainer(const ir::Graph& step, TrainerOptions options);
   void check_options() const;
-  void check_placements() const;
+  void check_placements(const Executable& other, const std::string& what, const std::string& hint) const;
   void resume();
-  void run_step(const InputRefs& batch);
+  /// An extra step, and its latest results.
+  struct Extra {
+    ExtraStep options;
+    Executable executable;
+    OwnInputs inputs = {};
+    Tensors outputs = {};
+    DivergenceCheck divergence = {};
+  };
+  void add_extra_steps();
+  void list_states();
+  void run_step(const Batches& batches, std::int64_t last);
+  void run_finite(Executable& executable, const InputRefs& batch, Tensors& outputs, const DimsOfStep& dims,
+                  std::int64_t number) const;
+  double run_extra_steps();
+  void check_loss_of(DivergenceCheck& check, const std::string& name, double loss, const Tensors& outputs) const;
   void after_step(std::int64_t last, double seconds);
+  /// Returns executable 0, that of the step, or one of an extra step.
+  const Executable& executable(std::size_t i) const { return i == 0 ? train_ : extras_[i - 1].executable; }
+  /// Returns the executable that a state belongs to: the first one that has it.
+  const Executable& owner(std::string_view state) const;
+  Tensors whole_states() const;
   bool stops() const;
   std::string fault_of_states() const;
   void save_to(const CheckpointStore& (RunFolder::*store)() const) const;
@@ -138,10 +167,13 @@ class Trainer {
   bool keeps_ = false;  ///< this run writes checkpoints: rank 0 has a folder
   Executable train_;
   TrainedTensors tensors_;
+  std::vector<Extra> extras_;
   std::optional<Executable> evaluate_;
   OwnInputs own_inputs_;
-  Tensors outputs_, evaluation_outputs_;  ///< of the latest step and batch; reused by the next
-  std::vector<std::string> state_names_;
+  Tensors outputs_, evaluation_outputs_;               ///< of the latest step and batch; reused by the next
+  std::vector<std::vector<std::string>> state_names_;  ///< saved states by executable, each once
+  std::vector<NamedLoss> losses_;
+  std::vector<DivergenceCheck> loss_checks_;  ///< of reported_losses
   std::vector<std::string> changed_settings_;
   LossHistory history_;
   DivergenceCheck divergence_;

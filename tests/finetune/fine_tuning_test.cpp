@@ -33,9 +33,7 @@ FineTuneOptions prepare(const ScratchFolder& scratch) {
           .steps = 6,
           .batch = 4,
           .context = 60,
-          .lr = 1e-2,
-          .warmup = 1,
-          .decay = RateDecay::constant,
+          .optimizer = {.decay = RateDecay::constant, .lr = 1e-2, .warmup = 1},
           .save_every = 2,
           .compile = {.threads = 1, .cache = test::shared_kernels()}};
 }
@@ -169,7 +167,7 @@ TEST_CASE("finetune: settings that changed are reported, and others are refused"
   Recorder recorder;
   options.observer = &recorder;
   options.steps = 3;
-  options.clip = 0.5;
+  options.optimizer.clip = 0.5;
   CHECK(FineTuning(options).run().steps == 3);
   CHECK(recorder.changed ==
         std::vector<std::string>{"resuming with clip=0.5, previously 1", "resuming with steps=3, previously 2"});
@@ -197,7 +195,7 @@ TEST_CASE("finetune: options without an effect or out of range are refused") {
   CHECK(label([](Options& o) { o.context = 1; }) == "train_options");
   CHECK(label([](Options& o) { o.steps = -1; }) == "train_options");
   CHECK(label([](Options& o) { o.epochs = 0; }) == "train_options");
-  CHECK(label([](Options& o) { o.lr = -1; }) == "train_options");
+  CHECK(label([](Options& o) { o.optimizer.lr = -1; }) == "train_options");
   CHECK(label([](Options& o) { o.output = ""; }) == "train_options");
   CHECK(label([](Options& o) { o.samples.every = 0; }) == "train_options");
   CHECK(label([](Options& o) { o.compile.mode = Mode::evaluation; }) == "train_options");
@@ -212,7 +210,7 @@ TEST_CASE("finetune: options without an effect or out of range are refused") {
         }) == "finetune_valid");
   CHECK(label([](Options& o) { o.context = 1 << 20; }, true) == "finetune_context");
   CHECK(label([](Options& o) { o.output = o.model; }, true) == "output_folder");
-  CHECK(label([](Options& o) { o.warmup = 6; }, true) == "train_warmup");
+  CHECK(label([](Options& o) { o.optimizer.warmup = 6; }, true) == "train_warmup");
   CHECK(label([](Options& o) { o.compile.split = {{"B", "data"}}; }, true) == "mesh_processes");
   CHECK(label([](Options& o) { o.model = ""; }, true) == "model_folder");
 }

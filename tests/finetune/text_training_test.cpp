@@ -25,8 +25,7 @@ TextTrainingOptions prepare(const ScratchFolder& scratch) {
           .output = scratch / "run",
           .steps = 12,
           .batch = 2,
-          .lr = 1e-2,
-          .warmup = 1,
+          .optimizer = {.lr = 1e-2, .warmup = 1},
           .evaluate_every = 5,
           .save_every = 4,
           .compile = {.threads = 1, .cache = test::shared_kernels()}};
@@ -114,12 +113,12 @@ TEST_CASE("text training: options without an effect or out of range are refused"
   CHECK(label([](Options& o) { o.text = ""; }) == "train_options");
   CHECK(label([](Options& o) { o.steps = 0; }) == "train_options");
   CHECK(label([](Options& o) { o.save_every = 0; }) == "train_options");
-  CHECK(label([](Options& o) { o.weight_decay = -1; }) == "train_options");
+  CHECK(label([](Options& o) { o.optimizer.weight_decay = -1; }) == "train_options");
   CHECK(label([](Options& o) { o.compile.sizes = {{"T", 8}}; }) == "train_options");
   CHECK(label([](Options& o) { o.model.kind = "bert"; }, true) == "train_model");
   CHECK(label([](Options& o) { o.model.dropout = 0.1; }, true) == "train_model");
   CHECK(label([](Options& o) { o.model.heads = 3; }, true) == "train_heads");
-  CHECK(label([](Options& o) { o.warmup = 12; }, true) == "train_warmup");
+  CHECK(label([](Options& o) { o.optimizer.warmup = 12; }, true) == "train_warmup");
   CHECK(label([](Options& o) { o.tokenizer = "bpe:x"; }, true) == "tokenizer_size");
   CHECK(label([](Options& o) { o.model.context = 1 << 20; }, true) == "text_short");
 }
@@ -131,7 +130,7 @@ TEST_CASE("text training: every optimizer and schedule trains, and a run resumes
     CAPTURE(optimizer);
     Losses observer;
     TextTrainingOptions options = prepare(scratch);
-    options.optimizer = optimizer_named(optimizer);
+    options.optimizer.kind = optimizer_named(optimizer);
     options.output = scratch / optimizer;
     options.observer = &observer;
     TextTraining(options).run();
@@ -148,7 +147,7 @@ TEST_CASE("text training: every optimizer and schedule trains, and a run resumes
     CAPTURE(decay);
     Losses observer;
     TextTrainingOptions options = prepare(scratch);
-    options.decay = rate_decay_named(decay);
+    options.optimizer.decay = rate_decay_named(decay);
     options.output = scratch / decay;
     options.observer = &observer;
     TextTraining(options).run();
@@ -159,7 +158,7 @@ TEST_CASE("text training: every optimizer and schedule trains, and a run resumes
   other.output = scratch / "lion";
   other.steps = 20;
   CHECK(error_label([&] { TextTraining(other).run(); }) == "train_resume");
-  other.optimizer = OptimizerKind::lion;
+  other.optimizer.kind = OptimizerKind::lion;
   CHECK(TextTraining(other).run().steps == 20);
   CHECK(error_label([] { optimizer_named("adamx"); }) == "train_options");
   CHECK(error_label([] { rate_decay_named("cosin"); }) == "train_options");

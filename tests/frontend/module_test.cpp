@@ -1,12 +1,17 @@
 #include "frontend/nn/module.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <set>
 
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
-#include "frontend/ops/ops.h"
+#include "frontend/nn/linear.h"
+#include "frontend/nn/norm.h"
+#include "frontend/ops/derived_ops.h"
 #include "frontend/train/step.h"
+#include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 #include "tests/support/texts/error_label.h"
 
@@ -22,12 +27,28 @@ models::GptConfig small(int layers = 2) {
           .layers = layers};
 }
 
-struct Mlp : nn::Module {
+struct Mlp : nn::Layer<Mlp> {
   Mlp(const Module& parent, std::string_view name, const Dim& d)
-      : Module(parent, name, "Mlp"), up(*this, "up", d, d * 4), down(*this, "down", d * 4, d) {}
-  Tensor operator()(const Tensor& x) const { return down(relu(up(x))); }
+      : Layer(parent, name, "Mlp"), up(*this, "up", d, d * 4), down(*this, "down", d * 4, d) {}
+  Tensor forward(const Tensor& x) const { return down(relu(up(x))); }
   nn::Linear up, down;
 };
+
+/// x * gain + shift, written with the parameters themselves.
+struct Affine : nn::Layer<Affine> {
+  Affine(const Module& parent, std::string_view name, const Dim& d)
+      : Layer(parent, name, "Affine"), gain(declare("gain", {d}, Init::ones())), shift(declare("shift", {d})) {}
+  Tensor forward(const Tensor& x, double factor = 1) const { return x * gain * factor + shift; }
+  Tensor product(const Tensor& x) const { return matmul(x, gain); }
+  nn::Parameter gain, shift;
+};
+
+/// The first node of an op in a graph.
+const ir::Node& node_of(const ir::Graph& graph, std::string_view op) {
+  for (const ir::ValueId id : ir::all_values(graph))
+    if (graph[id].op->name == op) return graph[id];
+  throw InternalError("no such op");
+}
 
 struct Tower : nn::Module {
   explicit Tower(const Dim& d) : Module("Tower"), scale(declare("scale", f32, {}, Init::ones(), Where::current())) {
@@ -166,4 +187,106 @@ TEST_CASE("name conflicts are errors that contain the name") {
   (void)g.parameter("fc.weight", f32, {5, 2});
   CHECK_THROWS_WITH(first(x), Catch::Contains("[argument_name]") && Catch::Contains("f32[3, 2]"));
   CHECK_THROWS_WITH(root.parameter("fc.wieght"), Catch::Contains("did you mean 'fc.weight'"));
+}
+
+TEST_CASE("a module has the dtype of its parent, unless it is given its own") {
+  const Dim d("d", 4);
+  const nn::Module root("Model", f64);
+  const Mlp mlp(root, "mlp", d);
+  const nn::Linear narrow(root, "narrow", d, d, {.dtype = bf16});
+  const nn::LayerNorm norm(mlp, "norm", d);
+  const Affine affine(root, "affine", d);
+  CHECK(mlp.up.weight().dtype() == f64);
+  CHECK(narrow.weight().dtype() == bf16);
+  CHECK(narrow.bias()->dtype() == bf16);
+  CHECK(norm.own_parameters()[0].dtype() == f64);
+  CHECK(affine.gain.dtype() == f64);
+  CHECK(nn::Module("Model").dtype() == f32);
+  Graph g{"g"};
+  const nn::Linear in_graph(nn::Module(g, f16), "layer", d, d);
+  CHECK(g.ir()[g.ir().find_argument("layer.weight")].type.dtype == f16);
+  const models::Gpt gpt(nn::Module("Model", f64), small());
+  for (const nn::Parameter& parameter : gpt.parameters()) CHECK(parameter.dtype() == f64);
+}
+
+TEST_CASE("ops of a layer are in its scope, at the lines of forward()") {
+  const Dim d("d", 4);
+  const nn::Module root("Model");
+  const Mlp mlp(root, "h.0.mlp", d);
+  Graph g{"g"};
+  const Tensor x = g.input("x", f32, {3, d});
+  const int line = __LINE__ + 1;
+  g.output("y", exp(mlp(x)));
+  CHECK(node_of(g.ir(), "relu").loc.scope() == "h.0.mlp");
+  CHECK(node_of(g.ir(), "relu").loc.file() == "module_test.cpp");
+  CHECK(node_of(g.ir(), "relu").loc.line() < line);
+  CHECK(node_of(g.ir(), "linear").loc.scope() == "h.0.mlp.up");
+  CHECK(node_of(g.ir(), "exp").loc.scope().empty());
+  CHECK(node_of(g.ir(), "exp").loc.line() == line);
+}
+
+TEST_CASE("an error in a layer names the block") {
+  const Dim d("d", 4);
+  const nn::Module root("Model");
+  const Affine affine(root, "h.3.affine", d);
+  Graph g{"g"};
+  const Tensor x = g.input("x", f32, {3, 5});
+  CHECK_THROWS_WITH(affine(x), Catch::StartsWith("module_test.cpp:") && Catch::Contains("in h.3.affine"));
+}
+
+TEST_CASE("a parameter is a tensor where a graph is at hand") {
+  const Dim d("d", 4);
+  const nn::Module root("Model");
+  const Affine affine(root, "affine", d);
+  for (const char* name : {"one", "other"}) {  // each call declares the parameters in its own graph
+    Graph g{name};
+    g.output("y", affine(g.input("x", f32, {3, d}), 2));
+    CHECK(g.ir().find_argument("affine.gain").valid());
+    CHECK(g.ir().find_argument("affine.shift").valid());
+  }
+  Graph g{"g"};
+  const Affine in_graph(g, "affine", d);
+  CHECK(Tensor(in_graph.gain).shape() == Shape{d});
+  CHECK(in_graph.product(g.input("x", f32, {3, d})).shape() == Shape{3});
+
+  std::string text;
+  const int line = __LINE__ + 1;
+  CHECK(test::error_label([&] { (void)Tensor(affine.gain); }, &text) == "parameter_graph");
+  CHECK_THAT(text, Catch::StartsWith("module_test.cpp:" + std::to_string(line)) &&
+                       Catch::Contains("no graph is at hand for affine.gain"));
+  CHECK(test::error_label([&] { (void)affine.product(g.input("z", f32, {3, d})); }) == "parameter_graph");
+  const nn::Linear matrix(root, "matrix", 8, 8);
+  matrix.weight().store_quantized(4);
+  CHECK(test::error_label([&] { (void)matrix.weight().here(); }) == "parameter_graph");
+}
+
+TEST_CASE("norms have a weight and a bias unless told otherwise") {
+  const Dim d("d", 4);
+  const nn::Module root("Model", f64);
+  const nn::LayerNorm both(root, "both", d), weight(root, "weight", d, {.bias = false}),
+      none(root, "none", d, {.weight = false});
+  const nn::RmsNorm rms(root, "rms", d, {.weight = false});
+  CHECK(names_of(root) == std::vector<std::string>{"both.weight", "both.bias", "weight.weight"});
+  Graph g{"g"};
+  const Tensor x = g.input("x", f64, {2, d});
+  for (const auto& [name, y] :
+       {std::pair{"both", both(x)}, {"weight", weight(x)}, {"none", none(x)}, {"rms", rms(x)}})
+    g.output(name, y);
+  const Tensors found = ir::interpret_named(g.finish(), [&] {
+    Tensors arguments = root.initial_values(1);
+    arguments.set("x", HostTensor::of<double>({2, 4}, {1, 2, 3, 4, -1, 0, 5, 2}));
+    return arguments;
+  }());
+  CHECK(found.at("both").same_bits(found.at("none")));  // a weight of ones and a bias of zeros
+  CHECK(found.at("weight").same_bits(found.at("none")));
+  CHECK(found.at("rms").at({0, 1}) == Approx(2 / std::sqrt(7.5 + 1e-5)));
+}
+
+TEST_CASE("dropout updates the random state at the line that first draws from it") {
+  Graph g{"g"};
+  const int line = __LINE__ + 1;
+  g.output("y", dropout(g.input("x", f32, {4}), 0.5));
+  const ir::Node& advanced = g.ir()[g.ir().updates.at(0).value];
+  CHECK(advanced.loc.file() == "module_test.cpp");
+  CHECK(advanced.loc.line() == line);
 }

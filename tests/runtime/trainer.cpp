@@ -364,6 +364,101 @@ TEST_CASE("resuming with changed settings is reported, or rejected") {
   CHECK(failure_of([] { (void)RunFolder().path(); }).label == "train_folder");
 }
 
+namespace {
+
+struct Net : nn::Layer<Net> {
+  Net(const Module& parent, std::string_view name, const Dim& in)
+      : Layer(parent, name, "Net"), up(*this, "up", in, Dim("hidden", 6)), down(*this, "down", Dim("hidden", 6), 1) {}
+  Tensor forward(const Tensor& x) const { return down(tanh(up(x))); }
+  nn::Linear up, down;
+};
+
+/// A GAN: steps of the critic, and a step of the generator after every second one.
+struct Gan {
+  nn::Module root{"Gan"};
+  Net generator{root, "generator", 2}, critic{root, "critic", 1};
+  ir::Graph critic_step, generator_step;
+
+  static Tensor judged(const Tensor& logits, double target) {
+    return binary_cross_entropy_with_logits(logits, logits * 0 + target);
+  }
+
+  Gan() {
+    Graph judging{"judging"}, making{"making"};
+    const Tensor fake = generator(judging.random_normal({4, 2}, f32)).detach();
+    const Tensor on_real = judged(critic(judging.input("x", f32, {rows, 1})), 1), on_fake = judged(critic(fake), 0);
+    judging.output("real", on_real);
+    judging.output("fake", on_fake);
+    critic_step = training_step(judging, on_real + on_fake, Adam{.lr = 1e-2},
+                                {.name = "critic", .trainable = nn::trainable(critic)});
+    generator_step = training_step(making, judged(critic(generator(making.random_normal({4, 2}, f32))), 1),
+                                   Adam{.lr = 1e-2}, {.name = "generator", .trainable = nn::trainable(generator)});
+  }
+  Tensors start() const {
+    Tensors all = root.initial_values(1);
+    all.merge(initial_states(critic_step, 1));
+    all.merge(initial_states(generator_step, 1));
+    return all;
+  }
+  static Tensors batch(std::int64_t step) {
+    HostTensor x(f32, {rows, 1});
+    for (std::int64_t i = 0; i < rows; ++i) x.set(i, 3 + static_cast<double>((step * rows + i) % 5) / 5);
+    return {{"x", x}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a trainer runs the steps of a GAN in turns, reports their losses, and resumes both to the same bits") {
+  const Gan gan;
+  std::vector<std::vector<double>> seen;
+  const auto options = [&](RunFolder folder) {
+    return TrainerOptions{.folder = std::move(folder),
+                          .reported_losses = {"real", "fake"},
+                          .extra_steps = {{.name = "generator", .graph = gan.generator_step, .every = 2}},
+                          .after_step = [&](const StepReport& report) {
+                            std::vector<double>& values = seen.emplace_back();
+                            std::string names;
+                            for (const NamedLoss& each : report.losses) {
+                              names += each.name + " ";
+                              values.push_back(each.value);
+                            }
+                            CHECK(names == "loss real fake generator ");
+                            CHECK(report.loss == values[0]);
+                          }};
+  };
+  Trainer whole(gan.critic_step, gan.start(), options({}));
+  CHECK(whole.run(Gan::batch, 9));
+  REQUIRE(seen.size() == 9);
+  CHECK(seen[0][3] == 0);  // the generator has not run yet
+  CHECK(seen[1][3] > 0);
+  CHECK(seen[2][3] == seen[1][3]);
+  CHECK(seen[0][0] == Approx(seen[0][1] + seen[0][2]));
+  CHECK(whole.parameters().get("optimizer.critic.step").item<int>() == 9);
+  CHECK(whole.parameters().get("optimizer.generator.step").item<int>() == 4);
+
+  const ScratchFolder scratch;
+  for (const int last : {3, 9}) {
+    Trainer part(gan.critic_step, gan.start(), options(RunFolder(scratch / "run")));
+    part.run(Gan::batch, last);
+    if (last == 9) check_same_bits(part.parameters(), whole.parameters());
+  }
+}
+
+TEST_CASE("the sizes of a step that no input determines are given by its number") {
+  Graph g{"lengths"};
+  const Dim n{"n"};
+  const Tensor w = g.parameter("w", f32, {});
+  const Tensor loss = square(w - g.dim_value(n, f32));
+  const ir::Graph step = training_step(g, loss, SGD{.lr = 0.5});
+  std::vector<double> losses;
+  Trainer trainer(step, Tensors{{"w", HostTensor::scalar(0)}, {"optimizer.step", HostTensor(i64, {})}},
+                  {.dims = [](std::int64_t i) { return DimBindings{{"n", i + 1}}; },
+                   .after_step = [&](const StepReport& report) { losses.push_back(report.loss); }});
+  trainer.run([](std::int64_t) { return Tensors{}; }, 3);
+  CHECK(losses == std::vector<double>{1, 1, 1});  // each step goes to the minimum, and the next is 1 away
+}
+
 TEST_CASE("unsupported trainer options are errors before anything is compiled") {
   const Regression model;
   const ir::Graph step = model.step();
@@ -374,6 +469,13 @@ TEST_CASE("unsupported trainer options are errors before anything is compiled") 
   forward.output("loss", forward.input("x", f32, {3}).sum());
   CHECK_THAT(error(forward.finish(), {}).text, Contains("'forward' updates no state") && Contains("[train_step]"));
   CHECK_THAT(error(step, {.loss = "nll"}).text, Contains("no output 'nll'") && Contains("[train_step]"));
+  CHECK_THAT(error(step, {.reported_losses = {"part"}}).text, Contains("no output 'part'"));
+  CHECK_THAT(error(step, {.extra_steps = {{.name = "", .graph = step}}}).text, Contains("an extra step has no name"));
+  CHECK_THAT(error(step, {.extra_steps = {{.name = "a", .graph = step}, {.name = "a", .graph = step}}}).text,
+             Contains("two extra steps are named a"));
+  CHECK_THAT(error(step, {.extra_steps = {{.name = "a", .graph = step, .every = 0}}}).text,
+             Contains("every of an extra step is 0"));
+  CHECK(error(step, {.extra_steps = {{.name = "a", .graph = step}}}).label == "state_shared");
   CHECK_THAT(error(step, {.save_every = 0}).text, Contains("save_every is 0") && Contains("[train_options]"));
   const Evaluation never{.graph = model.g.finish(), .batches = batch, .every = 0};
   CHECK_THAT(error(step, {.evaluation = never}).text, Contains("evaluation.every is 0"));

@@ -32,6 +32,16 @@ constexpr Misuse misuses[] = {
     // An empty tensor under a misspelled name.
     {"bracket_of_a_result", R"((void)exe.run(in)["typo"].get(0);)", "at(name) reads, set(name, tensor) inserts"},
     {"bracket_assigned", R"(Tensors t; t["x"] = HostTensor();)", "at(name) reads, set(name, tensor) inserts"},
+    {"tensors_as_a_map", R"(Tensors t; std::map<std::string, HostTensor, std::less<>>& m = t; m["x"];)",
+     "inaccessible"},
+    // Elements of another type than the tensor's, and types that no dtype has.
+    {"tensor_of_unsigned", R"((void)HostTensor::of<std::uint64_t>({1}, {1});)", "of"},
+    {"tensor_of_floats_from_doubles", R"((void)HostTensor::of<float>({1}, std::vector<double>{1});)", "of"},
+    {"item_as_text", R"((void)exe.run(in).at("y").item<std::string>();)", "item"},
+    // A size is a whole number.
+    {"dim_by_half", "(void)(Dim(\"d\", 8) / 0.5);", "operator/"},
+    // Temporaries as inputs of a run that writes to tensors: they are destroyed before it reads them.
+    {"run_on_a_temporary", R"(Tensors y; exe.run({{"x", HostTensor(f32, {2})}}, y);)", "deleted"},
     // A bool is not a dim, and a number is not a flag.
     {"sum_true", "x.sum(true);", "Axes"},
     {"sum_two_numbers", "x.sum(0, 1);", "Flag"},
@@ -62,6 +72,12 @@ constexpr std::string_view correct = R"(
   Tensors t;
   t.set("x", HostTensor(f32, {2})).set(0, 1);
   const InputRefs refs{{"x", t.at("x")}};
+  Tensors outputs;
+  exe.run(refs, outputs), exe.run(t, outputs), exe.run({{"x", t.at("x")}}, outputs);
+  exe.run(t, OutputRefs{{"y", outputs.at("y")}}, {{"n", 2}}), exe.run(t, outputs, {{"n", 2}});
+  (void)exe.run({{"x", HostTensor(f32, {2})}}), (void)exe.run({{"x", HostTensor(f32, {2})}}, {{"n", 2}});
+  (void)HostTensor::of<float>({1}, {1}), (void)HostTensor::of({1}, std::vector<double>{1});
+  (void)y.item<int>(), (void)y.values<std::uint8_t>(), (void)(Dim("d", 8) / Dim("h", 2) / 2);
   (void)x.sum(1), (void)x.sum({0, 1}, true), (void)x.sum(std::size_t{0}), (void)sort(x, -1, true);
   (void)Init::normal({.deviation = 0.02}), (void)g.random_uniform({2}, f32, {.low = -1, .high = 1});
   (void)Schedule::warmup_cosine({.peak = 3e-4, .warmup = 100, .total = 2000});

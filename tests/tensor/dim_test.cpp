@@ -60,6 +60,28 @@ TEST_CASE("division is exact or returns nothing", "[dim]") {
   CHECK(Dim(0).divided_by(n) == Dim(0));
 }
 
+TEST_CASE("a division with a remainder, or the number of an unknown, is an error at the line of the user", "[dim]") {
+  CHECK(b * n * 512 / (n * 64) == b * 8);
+  CHECK(Dim("d_model", 64) / Dim("h", 4) == Dim(16));
+  CHECK(n * 6 / 2 == n * 3);
+  CHECK(64 / Dim("h", 4) == Dim(16));
+  CHECK(Dim("h", 4).number() == 4);
+  const auto failure = [](const auto& f) {
+    try {
+      f();
+    } catch (const UserError& e) {
+      return e.label() + " " + e.what();
+    }
+    return std::string();
+  };
+  const std::string line = "dim_test.cpp:" + std::to_string(__LINE__ + 1);
+  CHECK_THAT(failure([] { static_cast<void>(Dim("d_model", 512) / Dim("h", 7)); }),
+             Catch::StartsWith("dim_divide " + line) && Catch::Contains("h=7 does not divide d_model=512"));
+  CHECK_THAT(failure([] { static_cast<void>(n / 0); }), Catch::StartsWith("dim_divide"));
+  CHECK_THAT(failure([] { static_cast<void>((n + 1).number()); }),
+             Catch::StartsWith("dim_unbound") && Catch::Contains("n + 1 is not a number"));
+}
+
 TEST_CASE("a product of random polynomials is divisible by each factor", "[dim]") {
   std::mt19937 random(7);
   const Dim unknowns[] = {Dim("a"), Dim("b"), Dim("c")};

@@ -37,10 +37,7 @@ TEST_CASE("finetune writes the same adapter as the library", "[tools][finetune]"
            .accumulate = 2,
            .context = 60,
            .pack = true,
-           .lr = 1e-2,
-           .warmup = 1,
-           .decay = RateDecay::constant,
-           .weight_decay = 0.1,
+           .optimizer = {.decay = RateDecay::constant, .lr = 1e-2, .weight_decay = 0.1, .warmup = 1},
            .seed = 3,
            .compile = {.threads = 1, .cache = test::shared_kernels()}})
           .run();
@@ -67,7 +64,7 @@ TEST_CASE("train writes the same model as the library", "[tools][train]") {
        .output = scratch.path("library"),
        .steps = 6,
        .batch = 2,
-       .lr = 1e-2,
+       .optimizer = {.lr = 1e-2},
        .compile = {.threads = 1, .cache = test::shared_kernels()}});
   CHECK(training.run().steps == 6);
   for (const char* file : {"model.safetensors", "config.json", "tokenizer.json", "generation_config.json"}) {

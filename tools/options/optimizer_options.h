@@ -9,6 +9,6 @@ class App;
 namespace lathe::tools {
 
 /// Adds --optimizer and --schedule.
-void add_optimizer_options(CLI::App& command, OptimizerKind& optimizer, RateDecay& decay);
+void add_optimizer_options(CLI::App& command, OptimizerSettings& settings);
 
 }  // namespace lathe::tools

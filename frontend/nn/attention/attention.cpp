@@ -24,7 +24,7 @@ Dim head_size(const Dim& d_model, const Dim& h, std::string_view name, const Whe
 Dim joined(const Dim& h, const Dim& d, const Dim& d_model) { return h * d == d_model ? d_model : h * d; }
 
 LinearOptions projection(const AttentionOptions& options) {
-  return {.dtype = options.dtype, .bias = options.bias, .weight = Init::xavier_uniform()};
+  return {.bias = options.bias, .weight = Init::xavier_uniform()};
 }
 
 }  // namespace
@@ -45,11 +45,11 @@ Tensor repeat_heads(const Tensor& x, const Dim& times, Where at) {
 
 MultiHeadAttention::MultiHeadAttention(const Module& parent, std::string_view name, const Dim& d_model, const Dim& h,
                                        const AttentionOptions& options, Where at)
-    : Module(parent, name, "MultiHeadAttention"),
+    : Module(parent, name, "MultiHeadAttention", options.dtype),
       h_(h),
       d_k_(options.d_k ? *options.d_k : head_size(d_model, h, "d_k", at)),
       d_v_(options.d_v ? *options.d_v : head_size(d_model, h, "d_v", at)),
-      scale_(std::sqrt(static_cast<double>(d_k_.value().value_or(1)))),
+      scale_(std::sqrt(static_cast<double>(d_k_.number(at)))),
       fill_(options.fill),
       q_(*this, "q", d_model, joined(h_, d_k_, d_model), projection(options), at),
       k_(*this, "k", d_model, joined(h_, d_k_, d_model), projection(options), at),

@@ -16,7 +16,7 @@ Tensor merge_heads(const Tensor& x, const Dim& joined, Where at = Where::current
 Tensor repeat_heads(const Tensor& x, const Dim& times, Where at = Where::current());
 
 struct AttentionOptions {
-  DType dtype = f32;
+  std::optional<DType> dtype = {};        ///< of the parameters; default: that of the parent
   std::optional<Dim> d_k = {}, d_v = {};  ///< default: d_model / h
   bool bias = true;
   double dropout = 0;  ///< of the attention weights

@@ -22,7 +22,7 @@ Dim half_of(const ir::GraphBuilder& builder, const Dim& d, const Where& at) {
 
 /// base^(-2i/d) for i = 0 .. d/2-1, in f64: [half]
 Tensor frequencies(const Graph& g, const Dim& d, double base, const Where& at) {
-  const double step = -2.0 * std::log(base) / static_cast<double>(*d.value());
+  const double step = -2.0 * std::log(base) / static_cast<double>(d.number());
   return exp(g.arange(half_of(g.builder(), d, at), f64) * step);
 }
 

@@ -29,11 +29,11 @@ RelativeBiasOptions checked(const RelativeBiasOptions& options, const Where& at)
 
 RelativeBias::RelativeBias(const Module& parent, std::string_view name, const Dim& h,
                            const RelativeBiasOptions& options, Where at)
-    : Module(parent, name, "RelativeBias"),
+    : Module(parent, name, "RelativeBias", options.dtype),
       options_(checked(options, at)),
       near_(side_of(options) / 2),
       side_(side_of(options)),
-      table_(*this, "", Dim("buckets", options.buckets), h, {.dtype = options.dtype, .flat = false}, at) {}
+      table_(*this, "", Dim("buckets", options.buckets), h, {.flat = false}, at) {}
 
 /// Returns the i64 buckets of distances >= 0, in the same shape.
 Tensor RelativeBias::bucket(const Tensor& distance) const {

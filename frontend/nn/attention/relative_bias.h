@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "frontend/nn/linear.h"
@@ -8,7 +9,7 @@
 namespace lathe::nn {
 
 struct RelativeBiasOptions {
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
   std::int64_t buckets = 32;        ///< rows of the table
   std::int64_t max_distance = 128;  ///< distances from this one on share a bucket
   bool bidirectional = true;        ///< keys before and after a query have half of the buckets each

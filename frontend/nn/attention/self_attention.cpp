@@ -100,9 +100,7 @@ Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& 
 
 namespace {
 
-LinearOptions projection(const SelfAttentionOptions& o, bool bias) {
-  return {.dtype = o.dtype, .bias = bias, .in_out = o.in_out};
-}
+LinearOptions projection(const SelfAttentionOptions& o, bool bias) { return {.bias = bias, .in_out = o.in_out}; }
 
 /// A layer with `heads` heads, if `wanted`.
 std::optional<Linear> projection_if(bool wanted, const Module& parent, std::string_view name, const Dim& heads,
@@ -115,7 +113,7 @@ std::optional<Linear> projection_if(bool wanted, const Module& parent, std::stri
 
 SelfAttention::SelfAttention(const Module& parent, std::string_view name, const SelfAttentionOptions& options,
                              Where at)
-    : Module(parent, name, "SelfAttention"),
+    : Module(parent, name, "SelfAttention", options.dtype),
       options_(options),
       stacked_(projection_if(options.projections != Projections::separate, *this, options.stacked_name,
                              options.h + options.kv * 2, options, at)),

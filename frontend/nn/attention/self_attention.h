@@ -62,8 +62,8 @@ enum class Projections : std::uint8_t {
 enum class QueryNorm : std::uint8_t { none, head, all };
 
 struct SelfAttentionOptions {
-  Dim hidden, h, kv, d;  ///< width, query heads, key/value heads, head size
-  DType dtype = f32;
+  Dim hidden, h, kv, d;             ///< width, query heads, key/value heads, head size
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
   Projections projections = Projections::separate;
   std::string q_name = "q_proj", k_name = "k_proj", v_name = "v_proj", o_name = "o_proj";
   std::string stacked_name = "qkv_proj";  ///< name of the single layer, unless they are separate

@@ -21,13 +21,6 @@ Tensor decayed(const ParameterUpdate& update, double weight_decay) {
 
 namespace {
 
-template <class AnyAdam>
-Optimizer::Fault fault_in(const AnyAdam& adam) {
-  using namespace detail;
-  return first_of({unless_share("beta1", adam.beta1), unless_share("beta2", adam.beta2),
-                   unless_positive("eps", adam.eps), unless_positive("weight_decay", adam.weight_decay)});
-}
-
 /// Adam's step from `start`, the parameter's value after AdamW's decay.
 template <class AnyAdam>
 void add_adam_step(const AnyAdam& adam, ParameterUpdate& update, const Tensor& start, const Tensor& g) {
@@ -50,14 +43,14 @@ Adam::operator Optimizer() const {
     if (update.decays() && adam.weight_decay != 0) g = g + update.parameter() * adam.weight_decay;
     add_adam_step(adam, update, update.parameter(), g);
   };
-  return Optimizer::built_in("Adam", lr, Optimizer::Rule(rule), fault_in(*this));
+  return Optimizer::built_in("Adam", lr, Optimizer::Rule(rule), detail::adam_fault(*this));
 }
 
 AdamW::operator Optimizer() const {
   const auto rule = [adam = *this](ParameterUpdate& update) {
     add_adam_step(adam, update, detail::decayed(update, adam.weight_decay), update.gradient());
   };
-  return Optimizer::built_in("AdamW", lr, Optimizer::Rule(rule), fault_in(*this));
+  return Optimizer::built_in("AdamW", lr, Optimizer::Rule(rule), detail::adam_fault(*this));
 }
 
 }  // namespace lathe

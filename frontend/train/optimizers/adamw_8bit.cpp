@@ -81,10 +81,9 @@ AdamW8bit::operator Optimizer() const {
       exact.add_updates({&update, 1});
   };
   using namespace detail;
-  return Optimizer::built_in("AdamW8bit", lr, Optimizer::Rule(rule),
-                             first_of({unless_share("beta1", beta1), unless_share("beta2", beta2),
-                                       unless_positive("eps", eps), unless_positive("weight_decay", weight_decay),
-                                       unless_at_least("smallest", static_cast<double>(smallest), 1)}));
+  return Optimizer::built_in(
+      "AdamW8bit", lr, Optimizer::Rule(rule),
+      first_of({adam_fault(*this), unless_at_least("smallest", static_cast<double>(smallest), 1)}));
 }
 
 }  // namespace lathe

@@ -41,11 +41,9 @@ ScheduleFreeAdamW::operator Optimizer() const {
   };
   using namespace detail;
   const Fault positive_beta1 = beta1 > 0 ? Fault() : Fault("beta1 is 0, and the average needs a positive one");
-  return Optimizer::built_in(
-      "ScheduleFreeAdamW", lr, Optimizer::GroupRule(rule),
-      first_of({unless_share("beta1", beta1), positive_beta1, unless_share("beta2", beta2),
-                unless_positive("eps", eps), unless_positive("weight_decay", weight_decay),
-                unless_positive("step_power", step_power), unless_positive("rate_power", rate_power)}));
+  return Optimizer::built_in("ScheduleFreeAdamW", lr, Optimizer::GroupRule(rule),
+                             first_of({adam_fault(*this), positive_beta1, unless_positive("step_power", step_power),
+                                       unless_positive("rate_power", rate_power)}));
 }
 
 Tensor schedule_free_average(const Tensor& y, const Tensor& z, double beta1, Where at) {

@@ -189,6 +189,13 @@ HostTensor::HostTensor(DType dtype, std::vector<std::int64_t> shape)
   allocate();
 }
 
+HostTensor::HostTensor(DType dtype, std::vector<std::int64_t> shape, std::span<const std::byte> values,
+                       std::size_t count)
+    : HostTensor(dtype, std::move(shape)) {
+  check_count(count, *this);
+  if (numel_ > 0) std::memcpy(data_, values.data(), bytes());
+}
+
 HostTensor::HostTensor(const HostTensor& other) : HostTensor(other.dtype_, other.shape_) {
   // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): both have the same elements, so both have memory
   if (numel_ > 0) std::memcpy(data_, other.data_, bytes());
@@ -230,6 +237,11 @@ HostTensor HostTensor::borrow(DType dtype, std::vector<std::int64_t> shape, std:
   tensor.owner_ = std::move(owner);
   tensor.data_ = tensor.numel_ > 0 ? data : nullptr;
   return tensor;
+}
+
+void HostTensor::require_count(const std::vector<std::int64_t>& shape, std::size_t values) {
+  if (std::cmp_not_equal(values, count_elements(shape)))
+    throw UserError(fmt::format("{} values for shape {}", values, shape_to_string(shape)), "host_tensor_shape");
 }
 
 HostTensor HostTensor::share() {
@@ -316,6 +328,34 @@ HostTensor HostTensor::from_numbers(std::vector<std::int64_t> shape, const Numbe
 }
 
 HostTensor HostTensor::scalar(double value, DType dtype) { return from({}, {value}, dtype); }
+
+std::int64_t HostTensor::only_element(const std::source_location& where) const {
+  if (numel_ == 1) return 0;
+  throw UserError(Location(where), "item",
+                  fmt::format("{}{} has {} elements", name(dtype_), shape_to_string(shape_), numel_),
+                  "host_tensor_shape", "at({..}) reads one of several elements, values<T>() all of them");
+}
+
+double HostTensor::real_value(std::int64_t i, const char* function, const std::source_location& where) const {
+  if (is_complex(dtype_))
+    throw UserError(Location(where), function,
+                    fmt::format("{}{} has complex elements", name(dtype_), shape_to_string(shape_)),
+                    "host_tensor_dtype", "read them with get_complex() or as<std::complex<..>>()");
+  return get(i);
+}
+
+std::int64_t HostTensor::whole_value(std::int64_t i, std::int64_t low, std::int64_t high, const char* function,
+                                     const std::source_location& where) const {
+  if (is_complex(dtype_) || is_float(dtype_))
+    throw UserError(Location(where), function,
+                    fmt::format("{}{} has no integers", name(dtype_), shape_to_string(shape_)), "host_tensor_dtype",
+                    fmt::format("read it with {}<double>(), or cast() it, which truncates", function));
+  const std::int64_t value = get_int(i);
+  if (value < low || value > high)
+    throw UserError(Location(where), function, fmt::format("{} is not between {} and {}", value, low, high),
+                    "host_tensor_dtype", fmt::format("read it with {}<std::int64_t>()", function));
+  return value;
+}
 
 double HostTensor::get(std::int64_t i) const {
   check_index(i);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <source_location>
 #include <span>
@@ -47,6 +48,23 @@ constexpr bool holds(DType dtype) {
   return false;
 }
 
+/// Returns the dtype whose elements are C++ values of type T: f32 for float. std::uint8_t is u8.
+template <class T>
+  requires(holds<T>(f64) || holds<T>(f32) || holds<T>(i64) || holds<T>(i32) || holds<T>(i8) || holds<T>(u8) ||
+           holds<T>(boolean) || holds<T>(c64) || holds<T>(c128) || std::same_as<T, Bf16> || std::same_as<T, F16>)
+constexpr DType dtype_of() {
+  for (const DType dtype : {f64, f32, bf16, f16, i64, i32, i8, u8, boolean, c64, c128})
+    if (holds<T>(dtype)) return dtype;
+  return f32;
+}
+
+/// An array, vector or span whose elements have a dtype.
+template <class R>
+concept ElementRange = requires(const R& range) {
+  std::span(range.data(), range.size());
+  dtype_of<std::remove_cvref_t<decltype(*range.data())>>();
+};
+
 /// A dense row-major array in host memory, initialized to zero, with storage aligned to 64 bytes. It has value
 /// semantics: a copy has its own storage. Rank 0 is one element. Misuse throws UserError: [host_tensor_dtype],
 /// [host_tensor_index], [host_tensor_shape], [host_tensor_alignment], [out_of_memory].
@@ -62,6 +80,22 @@ class HostTensor {
   HostTensor& operator=(HostTensor&& other) noexcept;
   ~HostTensor() = default;
 
+  /// Returns a tensor with copies of these elements, in their dtype: HostTensor::of({2, 2}, std::vector<float>{..})
+  /// is f32[2, 2], HostTensor::of<std::int64_t>({3}, {1, 2, 3}) i64[3]. There must be one value per element
+  /// [host_tensor_shape].
+  template <class T>
+  static HostTensor of(std::vector<std::int64_t> shape, std::span<const T> values) {
+    return HostTensor(dtype_of<T>(), std::move(shape), std::as_bytes(values), values.size());
+  }
+  template <class T>
+  static HostTensor of(std::vector<std::int64_t> shape, std::initializer_list<T> values) {
+    return of<T>(std::move(shape), std::span<const T>(values.begin(), values.size()));
+  }
+  template <ElementRange Range>
+  static HostTensor of(std::vector<std::int64_t> shape, const Range& values) {
+    using T = std::remove_cvref_t<decltype(*values.data())>;
+    return of<T>(std::move(shape), std::span<const T>(values.data(), values.size()));
+  }
   /// Converts values like set(); there must be one per element.
   static HostTensor from(std::vector<std::int64_t> shape, const std::vector<double>& values, DType dtype = f32);
   static HostTensor from_ints(std::vector<std::int64_t> shape, const std::vector<std::int64_t>& values,
@@ -73,6 +107,13 @@ class HostTensor {
   /// Keeps `owner` alive; if that is null, the caller keeps the memory alive. Copies have their own memory.
   static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
                            std::shared_ptr<const void> owner = nullptr);
+  /// The same for elements of type T, in their dtype; there must be one per element of the shape [host_tensor_shape].
+  template <class T>
+  static HostTensor borrow(std::vector<std::int64_t> shape, std::span<T> elements,
+                           std::shared_ptr<const void> owner = nullptr) {
+    require_count(shape, elements.size());
+    return borrow(dtype_of<T>(), std::move(shape), reinterpret_cast<std::byte*>(elements.data()), std::move(owner));
+  }
   /// Returns a borrowing tensor over the same memory, which lives as long as either tensor.
   HostTensor share();
   /// Returns whether the memory is external.
@@ -106,6 +147,23 @@ class HostTensor {
   std::span<const T> as() const& {
     if (!holds<std::remove_const_t<T>>(dtype_)) wrong_type(sizeof(T));
     return {reinterpret_cast<const T*>(data_), static_cast<std::size_t>(numel_)};
+  }
+
+  /// Returns the value of a tensor with one element, such as a loss. Throws UserError at the caller's line:
+  /// [host_tensor_shape] for another number of elements, [host_tensor_dtype] for a complex element, and for a type T
+  /// of integers if the element is a float or out of T's range.
+  template <class T = double>
+    requires std::is_arithmetic_v<T>
+  T item(const std::source_location& where = std::source_location::current()) const {
+    return value_as<T>(only_element(where), "item", where);
+  }
+  /// Returns all elements in row-major order, converted to T by the rules of item().
+  template <class T = double>
+    requires std::is_arithmetic_v<T>
+  std::vector<T> values(const std::source_location& where = std::source_location::current()) const {
+    std::vector<T> all(static_cast<std::size_t>(numel_));
+    for (std::int64_t i = 0; i < numel_; ++i) all[static_cast<std::size_t>(i)] = value_as<T>(i, "values", where);
+    return all;
   }
 
   /// Returns element i in row-major order. get() supports all real types (an i64 above 2^53 is rounded), get_int()
@@ -163,6 +221,26 @@ class HostTensor {
   std::string to_string(std::int64_t edge = 4) const;
 
  private:
+  /// Copies `values`, which has `count` elements of the dtype.
+  HostTensor(DType dtype, std::vector<std::int64_t> shape, std::span<const std::byte> values, std::size_t count);
+  static void require_count(const std::vector<std::int64_t>& shape, std::size_t values);
+  std::int64_t only_element(const std::source_location& where) const;
+  double real_value(std::int64_t i, const char* function, const std::source_location& where) const;
+  /// Returns element i if it is an integer from `low` to `high`.
+  std::int64_t whole_value(std::int64_t i, std::int64_t low, std::int64_t high, const char* function,
+                           const std::source_location& where) const;
+  template <class T>
+  T value_as(std::int64_t i, const char* function, const std::source_location& where) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      return static_cast<T>(real_value(i, function, where));
+    } else {
+      constexpr auto top = std::numeric_limits<std::int64_t>::max();
+      constexpr bool fits = sizeof(T) < sizeof(std::int64_t) || std::is_signed_v<T>;
+      constexpr auto low = static_cast<std::int64_t>(std::numeric_limits<T>::min());
+      constexpr auto high = fits ? static_cast<std::int64_t>(std::numeric_limits<T>::max()) : top;
+      return static_cast<T>(whole_value(i, low, high, function, where));
+    }
+  }
   void allocate();
   std::int64_t offset(const char* function, std::initializer_list<std::int64_t> position,
                       const std::source_location& where) const;

@@ -64,7 +64,7 @@ Settings TextModelSettings::to_strings() const {
           {"precision", std::string(name(precision))}};
 }
 
-TextModel build_text_model(const TextModelSettings& model, const OptimizerSettings& optimizer) {
+TextModel build_text_model(const TextModelSettings& model, const OptimizerSettings& optimizer, std::int64_t steps) {
   if (model.kind != "gpt" && model.kind != "llama")
     throw UserError(fmt::format("unknown model {}", model.kind), "train_model", "use gpt or llama");
   if (model.kind != "gpt" && model.dropout != 0)
@@ -74,7 +74,7 @@ TextModel build_text_model(const TextModelSettings& model, const OptimizerSettin
   if (model.heads < 1 || model.d_model % model.heads != 0)
     throw UserError(fmt::format("d_model={} is not divisible by {} heads", model.d_model, model.heads), "train_heads",
                     "make d_model a multiple of heads");
-  auto [rule, groups] = optimizer.build();
+  auto [rule, groups] = optimizer.build(steps);
   TextModel m = build(model);
   m.step = training_step(m.forward, "loss", rule,
                          {.clip_norm = optimizer.clip,

@@ -32,6 +32,6 @@ std::int64_t feed_forward_size(const TextModelSettings& s);
 nn::Module text_modules(const TextModelSettings& s);
 /// Throws UserErrors [train_model] for an unknown kind and for dropout of a model without it, [train_heads],
 /// [train_warmup].
-TextModel build_text_model(const TextModelSettings& model, const OptimizerSettings& optimizer);
+TextModel build_text_model(const TextModelSettings& model, const OptimizerSettings& optimizer, std::int64_t steps);
 
 }  // namespace lathe

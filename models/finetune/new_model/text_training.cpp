@@ -44,19 +44,7 @@ void check_text_options(const TextTrainingOptions& o) {
                                     {"save_every", o.save_every}})
     require_at_least(name, value, 1);
   require_at_least("validation_batches", o.validation_batches, 0);
-}
-
-OptimizerSettings optimizer_of(const TextTrainingOptions& o) {
-  const OptimizerSettings optimizer{.kind = o.optimizer,
-                                    .decay = o.decay,
-                                    .lr = o.lr,
-                                    .weight_decay = o.weight_decay,
-                                    .clip = o.clip,
-                                    .beta2 = 0.99,
-                                    .steps = o.steps,
-                                    .warmup = o.warmup};
-  optimizer.check();
-  return optimizer;
+  o.optimizer.check();
 }
 
 }  // namespace
@@ -66,7 +54,7 @@ class TextTraining::Run {
  public:
   explicit Run(TextTrainingOptions options)
       : o_((check_text_options(options), std::move(options))),
-        optimizer_(optimizer_of(o_)),
+        optimizer_(o_.optimizer.with_defaults({.lr = 1e-3, .weight_decay = 0.1, .beta2 = 0.99})),
         run_(o_.compile, o_.observer) {
     settings_.TextModelOptions::operator=(o_.model);
   }
@@ -161,7 +149,7 @@ class TextTraining::Run {
   }
 
   void prepare_model() {
-    TextModel model = build_text_model(settings_, optimizer_);
+    TextModel model = build_text_model(settings_, optimizer_, o_.steps);
     parameter_count_ = model.model.count();
     run_.choose_splits(model.forward);
     const DimBindings sizes{{"B", o_.batch}, {"T", o_.model.context}};
@@ -195,13 +183,13 @@ class TextTraining::Run {
   Settings fixed_settings() const {
     Settings fixed = settings_.to_strings();
     fixed["tokenizer"] = o_.tokenizer;
-    fixed["optimizer"] = name(o_.optimizer);
+    fixed["optimizer"] = name(optimizer_.kind);
     return fixed;
   }
 
   /// Returns settings that affect results but may change when a run resumes, which is then reported.
   Settings changeable_settings() const {
-    Settings settings = optimizer_.changeable();
+    Settings settings = optimizer_.changeable(o_.steps);
     const auto& chunks = run_.compile().lower.chunks;
     settings["fused_attention"] = attention_text(run_.compile().lower.attention);
     settings["chunk_rows"] = !chunks ? "auto" : chunks->on ? fmt::format("{}", chunks->least_rows) : "off";

@@ -23,12 +23,8 @@ struct TextTrainingOptions {
   TextModelOptions model = {};
   std::filesystem::path output = "lathe-run";
   std::int64_t steps = 900, batch = 8;  ///< updates, and sequences per update
-  OptimizerKind optimizer = OptimizerKind::adamw;
-  RateDecay decay = RateDecay::cosine;                  ///< of the learning rate, after the warm-up
-  double lr = 1e-3;                                     ///< peak learning rate
-  std::int64_t warmup = 0;                              ///< steps up to the peak; 0: a tenth of all steps, at most 40
-  double weight_decay = 0.1;                            ///< of matrices
-  double clip = 1;                                      ///< maximum gradient norm; 0: no clipping
+  /// Defaults: lr 1e-3, weight_decay 0.1, beta2 0.99.
+  OptimizerSettings optimizer = {};
   std::uint64_t seed = 1;                               ///< of parameters, batches and dropout
   std::int64_t evaluate_every = 100, save_every = 200;  ///< in steps
   std::int64_t validation_batches = 64;  ///< in the validation after the last step; 0: the whole validation text

@@ -22,7 +22,7 @@ Executable compiled(const PretrainedSentenceEncoder& model, const EmbedderOption
   const Shape shape{Dim("B"), Dim("T")};
   const EncoderInputs inputs{
       .ids = g.input("input_ids", i64, shape), .mask = g.input("attention_mask", i64, shape), .dtype = options.dtype};
-  g.output("vectors", model.model->embed(inputs).to(options.dtype == f64 ? f64 : f32));  // [B, width]
+  g.output("vectors", model.model->embed(inputs).to(at_least_f32(options.dtype)));  // [B, width]
   return compile(g.finish(), {.target = options.target,
                               .mode = Mode::evaluation,
                               .parameters = model.weights,
@@ -84,7 +84,7 @@ HostTensor Embedder::embed(std::span<const std::string> texts, const std::option
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return tokens[a].size() < tokens[b].size(); });
-  HostTensor vectors(options_.dtype == f64 ? f64 : f32, {std::ssize(texts), model().width()});
+  HostTensor vectors(at_least_f32(options_.dtype), {std::ssize(texts), model().width()});
   const std::size_t bytes = texts.empty() ? 0 : vectors.bytes() / texts.size(),
                     batch = static_cast<std::size_t>(options_.batch);
   for (std::size_t first = 0; first < order.size(); first += batch) {

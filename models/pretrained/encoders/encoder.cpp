@@ -66,7 +66,7 @@ Encoder::Encoder(const EncoderOptions& o)
                  table_options(o)),
       norm_(*this, below(o.embeddings, "LayerNorm"), o.attention.hidden, encoder_norm(o)) {
   const Dim& hidden = o.attention.hidden;
-  const DType dtype = o.attention.dtype;
+  const DType dtype = o.attention.dtype.value_or(f32);
   if (o.types)
     types_.emplace(*this, below(o.embeddings, "token_type_embeddings"), *o.types, hidden, table_options(o));
   for (int i = 0; i < o.layers; ++i) layers_.emplace_back(*this, below(o.layer, std::to_string(i)), o);

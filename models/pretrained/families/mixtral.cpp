@@ -27,9 +27,7 @@ CausalLmOptions describe_mixtral(const Config& config) {
     layer.feed_forward = experts(config);
     layer.feed_forward_name = "block_sparse_moe";
   }
-  if (config.boolean("output_router_logits", false))
-    options.router_loss = {.factor = config.real("router_aux_loss_coef"),
-                           .chosen = config.integer("num_experts_per_tok")};
+  if (config.boolean("output_router_logits", false)) options.router_loss = config.real("router_aux_loss_coef");
   return options;
 }
 

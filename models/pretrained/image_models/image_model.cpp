@@ -15,11 +15,11 @@ namespace {
                   "its config.json and its tensors say which parts it has");
 }
 
-Dim rows_of(const ImageModelOptions& options) { return *options.height.divided_by(options.patch_height); }
-Dim columns_of(const ImageModelOptions& options) { return *options.width.divided_by(options.patch_width); }
+Dim rows_of(const ImageModelOptions& options) { return options.height / options.patch_height; }
+Dim columns_of(const ImageModelOptions& options) { return options.width / options.patch_width; }
 
 Dim tokens_of(const ImageModelOptions& options) {
-  return {"tokens", *rows_of(options).value() * *columns_of(options).value() + 1};
+  return {"tokens", rows_of(options).number() * columns_of(options).number() + 1};
 }
 
 }  // namespace

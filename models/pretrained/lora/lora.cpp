@@ -74,8 +74,6 @@ void take_rest(const SafetensorsFile& file, Lora& lora, const LoraBase& base) {
                     fmt::format("it does not belong to this {} or this model", adapter_config_name));
 }
 
-DType compute_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
-
 }  // namespace
 
 std::vector<nn::Parameter> Lora::parameters() const {
@@ -97,7 +95,7 @@ Lora add_lora(const LoraBase& base, const LoraConfig& config, std::uint64_t seed
                                                              parameter.shape().evaluate({}), seed));
   for (const Lora::Whole& each : lora.whole) {
     const nn::Parameter& parameter = each.parameter;
-    if (each.stored == compute_dtype(each.stored)) continue;
+    if (each.stored == at_least_f32(each.stored)) continue;
     parameter.store_as(f32);
     base.files.weights.set(parameter.name(), base.files.weights.get(parameter.name()).cast(f32));
   }
@@ -140,7 +138,7 @@ void save_lora(const Lora& lora, const Parameters& weights, const std::filesyste
 void merge_lora(const Lora& lora, const LoraBase& base, const CompileOptions& options) {
   Graph g("merge");
   for (const nn::Linear& layer : lora.layers) {
-    const Tensor weight = layer.weight().in(g), sum = weight.to(compute_dtype(weight.dtype()));
+    const Tensor weight = layer.weight().in(g), sum = weight.to(at_least_f32(weight.dtype()));
     g.update(weight, (sum + layer.low_rank()->delta(sum)).to(weight.dtype()));
   }
   CompileOptions merging = options;

@@ -7,6 +7,7 @@
 #include "frontend/nn/attention/relative_bias.h"
 #include "frontend/nn/attention/rope.h"
 #include "frontend/nn/attention/self_attention.h"
+#include "frontend/nn/experts.h"
 #include "tests/frontend/dsl/dsl_errors.h"
 
 namespace lathe::test {
@@ -150,6 +151,11 @@ const std::vector<DslError> table = {
     {__LINE__, "dropout_rate", "rate is nan", [](Graph& g) { nn::MultiHeadAttention(g, "a", 4, 2, {.dropout = nan}); }},
     {__LINE__, "dropout_rate", "rate is -0.1", [](Graph& g) { models::Gpt(g, {.dropout = -0.1}); }},
     {__LINE__, "dropout_rate", "rate is 2", [](Graph& g) { models::EncoderDecoder(g, {.dropout = 2}); }},
+    {__LINE__, "dim_divide", "h=8 does not divide d=6", [](Graph&) { (void)(d / h); }},
+    {__LINE__, "dim_unbound", "B is not a number", [](Graph&) { (void)B.number(); }},
+    {__LINE__, "parameter_graph", "w", [](Graph&) { (void)Tensor(nn::Linear(nn::Module(), "w", d, h).weight()); }},
+    {__LINE__, "experts_options", "chosen is 9", [](Graph& g) { nn::Experts(g, "moe", d, d, {.chosen = 9}); }},
+    {__LINE__, "experts_options", "capacity_factor is -1", [](Graph& g) { nn::Experts(g, "moe", d, d, {.capacity_factor = -1}); }},
     {__LINE__, "attention_heads", "10", [](Graph& g) { nn::MultiHeadAttention(g, "a", Dim{"d", 10}, 3); }},
     {__LINE__, "attention_heads", "7 heads", [](Graph& g) { models::Gpt(g, {.h = 7}); }},
     {__LINE__, "attention_heads", "4 key heads", [](Graph& g) { models::Llama(g, {.h = 6, .kv_heads = 4}); }},

@@ -104,6 +104,24 @@ TEST_CASE("outputs of the previous run are reused, without an allocation if size
   CHECK(outputs.at("y").same_bits(kept));
 }
 
+TEST_CASE("a run reads Tensors and writes to Tensors or to the caller's memory") {
+  Executable exe = make(), reference = make();
+  const Tensors inputs{{"x", tensor_of(counting(5 * 64), {5, 64})}};
+  const HostTensor want = reference.run(inputs).at("y");
+  Tensors outputs;
+  exe.run(inputs, outputs);
+  CHECK(outputs.at("y").same_bits(want));
+  std::vector<float> y(5 * 64);
+  exe.run(inputs, OutputRefs{{"y", {f32, {5, 64}, y.data()}}});
+  CHECK(tensor_of(y, {5, 64}).same_bits(want));
+  exe.run({{"x", inputs.at("x")}}, outputs);
+  CHECK(outputs.at("y").same_bits(want));
+  exe.run(inputs, outputs);
+  const std::int64_t before = test::allocations();
+  exe.run(inputs, outputs);
+  CHECK(test::allocations() == before);
+}
+
 TEST_CASE("sizes up to the reserved ones give the same results, in any order") {
   Executable reserved = make({{"n", 40}}), plain = make();
   for (const std::int64_t n : {3, 40, 1, 0, 17, 90, 5}) {

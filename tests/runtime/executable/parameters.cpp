@@ -205,6 +205,29 @@ TEST_CASE("copying to memory releases the mapped pages, and keeps written values
   CHECK(most - before < 40 << 10);
 }
 
+TEST_CASE("a store saves the values that a filter selects") {
+  const ScratchFolder scratch;
+  const Parameters store({{"w", four(1, 2, 3, 4)}, {"optimizer.m.w", four(5, 6, 7, 8)}});
+  store.save(scratch / "model.safetensors", [](std::string_view name) { return !name.starts_with("optimizer."); });
+  CHECK(Parameters::load(scratch / "model.safetensors").names() == std::vector<std::string>{"w"});
+  store.save(scratch / "all.safetensors");
+  CHECK(Parameters::load(scratch / "all.safetensors").names().size() == 2);
+  CHECK(error_label([&] { store.save(scratch / "none", [](std::string_view) { return false; }); }) ==
+        "argument_unknown");
+  CHECK_FALSE(std::filesystem::exists(scratch / "none"));
+}
+
+TEST_CASE("a snapshot of a value keeps it when runs update it") {
+  Parameters store({{"w", four(1, 2, 3, 4)}});
+  Executable train = compile(ir::parse_graph(trains), {.parameters = store});
+  const HostTensor before = store.snapshot("w");
+  const HostTensor& now = store.get("w");
+  train.run({{"x", four(1, 1, 1, 1)}});
+  CHECK(before.same_bits(four(1, 2, 3, 4)));
+  CHECK(now.same_bits(four(0, 1, 2, 3)));
+  CHECK(error_label([&] { (void)store.snapshot("v"); }) == "argument_unknown");
+}
+
 TEST_CASE("runs on one store from several threads take turns if they update it") {
   Parameters weights({{"w", four(0, 0, 0, 0)}});
   std::vector<Executable> trainers;

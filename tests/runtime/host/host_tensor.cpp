@@ -111,6 +111,50 @@ TEST_CASE("typed views require the element type") {
   CHECK(one.as<std::uint16_t>()[0] == 0x3f80);
 }
 
+TEST_CASE("a host tensor is made from spans of elements, in their dtype") {
+  const std::vector<float> floats{1, 2, 3, 4};
+  const HostTensor a = HostTensor::of({2, 2}, floats);
+  CHECK(a.same_bits(HostTensor::from({2, 2}, {1, 2, 3, 4})));
+  CHECK(a.same_bits(HostTensor::of<float>({2, 2}, {1, 2, 3, 4})));
+  CHECK(a.same_bits(HostTensor::of({2, 2}, std::span(floats))));
+  CHECK(HostTensor::of<std::int64_t>({2}, {1, std::int64_t{1} << 62}).get_int(1) == std::int64_t{1} << 62);
+  CHECK(HostTensor::of<bool>({2}, {false, true}).dtype() == boolean);
+  CHECK(HostTensor::of<std::uint8_t>({1}, {200}).dtype() == u8);
+  CHECK(HostTensor::of<Bf16>({1}, {to_bf16(0.5)}).get(0) == 0.5);
+  CHECK(HostTensor::of<double>({0, 3}, {}).numel() == 0);
+  CHECK(error_label([&] { HostTensor::of({3}, floats); }) == "host_tensor_shape");
+
+  std::vector<std::int32_t> ints{1, 2, 3};
+  HostTensor borrowed = HostTensor::borrow({3}, std::span(ints));
+  borrowed.set(1, 7);
+  CHECK(ints[1] == 7);
+  CHECK(borrowed.dtype() == i32);
+  CHECK(error_label([&] { HostTensor::borrow({4}, std::span(ints)); }) == "host_tensor_shape");
+}
+
+TEST_CASE("one element, or all of them, are read as any C++ number") {
+  CHECK(HostTensor::scalar(2.5).item() == 2.5);
+  CHECK(HostTensor::of<std::int64_t>({1, 1}, {7}).item<int>() == 7);
+  CHECK(HostTensor::of<bool>({}, {true}).item<bool>());
+  CHECK(HostTensor::of<std::int64_t>({2}, {-1, 300}).values() == std::vector<double>{-1, 300});
+  CHECK(HostTensor::from({2}, {0.5, 2}, bf16).values<float>() == std::vector<float>{0.5F, 2});
+  CHECK(HostTensor::of<bool>({2}, {true, false}).values<int>() == std::vector<int>{1, 0});
+  const auto fails = [](const auto& f) {
+    std::string text;
+    return error_label(f, &text) + " " + text;
+  };
+  const std::string line = "host_tensor.cpp:" + std::to_string(__LINE__ + 1);
+  CHECK_THAT(fails([] { (void)HostTensor(f32, {2, 3}).item(); }),
+             Catch::StartsWith("host_tensor_shape " + line) && Catch::Contains("f32[2, 3] has 6 elements"));
+  CHECK_THAT(fails([] { (void)HostTensor::scalar(2.5).item<int>(); }),
+             Catch::StartsWith("host_tensor_dtype") && Catch::Contains("f32[] has no integers"));
+  CHECK_THAT(fails([] { (void)HostTensor::of<std::int64_t>({2}, {1, 300}).values<std::uint8_t>(); }),
+             Catch::StartsWith("host_tensor_dtype") && Catch::Contains("300 is not between 0 and 255"));
+  CHECK_THAT(fails([] { (void)HostTensor::of<std::int64_t>({}, {-1}).item<std::uint64_t>(); }),
+             Catch::StartsWith("host_tensor_dtype"));
+  CHECK_THAT(fails([] { (void)HostTensor(c64, {1}).item(); }), Catch::StartsWith("host_tensor_dtype"));
+}
+
 TEST_CASE("i64 is exact through the integer accessors") {
   const std::int64_t large = (std::int64_t{1} << 62) + 1;
   HostTensor a = HostTensor::from_ints({2}, {large, std::numeric_limits<std::int64_t>::min()});
