@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "frontend/ops/derived_ops.h"
-#include "frontend/ops/per_dim.h"
-#include "frontend/ops/pooling.h"
+#include "frontend/ops/spatial/per_dim.h"
+#include "frontend/ops/spatial/pooling.h"
 #include "ir/support/error.h"
 
 namespace lathe::nn {

@@ -290,7 +290,8 @@ std::optional<double> Trainer::evaluate(std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     if (stops()) return std::nullopt;
     const InputRefs& batch = tensors_.parts(*evaluate_, options_.evaluation->batches(i), own_inputs_);
-    run_with_dims(*evaluate_, batch, evaluation_outputs_, options_.evaluation->dims, i);
+    const DimsOfStep& dims = options_.evaluation->dims;
+    evaluate_->run(batch, evaluation_outputs_, dims ? dims(i) : DimBindings());
     sum += evaluation_outputs_.at(options_.loss).get(0);
     if (options_.after_evaluation_batch)
       options_.after_evaluation_batch({.done = i + 1, .count = count, .seconds = seconds_since(start)});

@@ -1,4 +1,4 @@
-#include "frontend/ops/pooling.h"
+#include "frontend/ops/spatial/pooling.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +10,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops/derived_ops.h"
 #include "frontend/ops/ops.h"
-#include "frontend/ops/per_dim.h"
+#include "frontend/ops/spatial/per_dim.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/support/error.h"
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/ops/convolution.h"
+#include "frontend/ops/spatial/convolution.h"
 
 namespace lathe::detail {
 

@@ -1,4 +1,4 @@
-#include "frontend/ops/per_dim.h"
+#include "frontend/ops/spatial/per_dim.h"
 
 #include <fmt/core.h>
 

@@ -1,9 +1,9 @@
-#include "frontend/ops/convolution.h"
+#include "frontend/ops/spatial/convolution.h"
 
 #include <fmt/core.h>
 
 #include "frontend/built.h"
-#include "frontend/ops/per_dim.h"
+#include "frontend/ops/spatial/per_dim.h"
 #include "ir/ops/convolution.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/support/error.h"
