@@ -177,6 +177,42 @@ class ProductKernels {
   /// Whether a matmul reads an operand in place: unless it is packed, and for split bf16, which may recompute sums.
   static bool loads(int packed, const GemmPlan& plan) { return packed < 0 || plan.tile.split_bf16(); }
 
+  /// Returns how the matmul reads an operand: from a packed workspace, or by `emits`, which must outlive it.
+  static GemmOperand operand(KernelContext& context, const GemmPlan& plan, const PartOfK& part,
+                             const ProductOperand& s, int packed, ElementwiseEmitter& emits, Scope& scope) {
+    GemmOperand o{.axis = s.axis};
+    if (packed >= 0) {
+      context.declare(packed, plan.tile.packed(), true, false);
+      o.packed = context.buffer(packed);
+    }
+    if (!loads(packed, plan)) return o;
+    emits.hoist(scope);
+    o.load = part.from_start(context, loader(emits, s, scope));
+    if (packed >= 0) return o;
+    if (s.scaled.run > 0 && !part.is_panel()) {
+      o.scaled.run = s.scaled.run;
+      o.scaled.numbers = [&s, &emits, &scope](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
+        return s.load(s.scaled.numbers, emits, scope, batch, row, k, axis, lanes, mask);
+      };
+      o.scaled.factor = [&s, &emits, &scope](Value batch, Value row, Value k) {
+        return s.load(s.scaled.factor, emits, scope, batch, row, k, s.axis, 1, {});
+      };
+    }
+    if (s.prefetches_along_k())
+      o.prefetch_along_k = [&s, &emits, &scope, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
+        s.prefetch_along_k(emits, scope, batch, row, k, lanes);
+      };
+    if (s.has_rows)
+      o.rows_in_memory = [&s, &emits, &scope](Value batch, Value row, Value k) {
+        return s.rows_in_memory(emits, scope, batch, row, k);
+      };
+    if (s.plain)
+      o.prefetch = [&s, &emits, &scope, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
+        s.prefetch(emits, scope, batch, row, k, lanes);
+      };
+    return o;
+  }
+
   /// Emits the matmul, or its split or panel. Splits have no epilogue, and of the panels only the last one.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product", KernelRole::product);
@@ -193,41 +229,8 @@ class ProductKernels {
     ElementwiseEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
     Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
     if (ends) emitter.hoist(top);
-    const auto operand = [&](const ProductOperand& s, int packed, ElementwiseEmitter& emits, Scope& scope) {
-      GemmOperand o{.axis = s.axis};
-      if (packed >= 0) {
-        context.declare(packed, plan.tile.packed(), true, false);
-        o.packed = context.buffer(packed);
-      }
-      if (!loads(packed, plan)) return o;
-      emits.hoist(scope);
-      o.load = part.from_start(context, loader(emits, s, scope));
-      if (packed >= 0) return o;
-      if (s.scaled.run > 0 && !part.is_panel()) {
-        o.scaled.run = s.scaled.run;
-        o.scaled.numbers = [&](Value batch, Value row, Value k, LaneAxis axis, int lanes, Value mask) {
-          return s.load(s.scaled.numbers, emits, scope, batch, row, k, axis, lanes, mask);
-        };
-        o.scaled.factor = [&](Value batch, Value row, Value k) {
-          return s.load(s.scaled.factor, emits, scope, batch, row, k, s.axis, 1, {});
-        };
-      }
-      if (s.prefetches_along_k())
-        o.prefetch_along_k = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
-          s.prefetch_along_k(emits, scope, batch, row, k, lanes);
-        };
-      if (s.has_rows)
-        o.rows_in_memory = [&](Value batch, Value row, Value k) {
-          return s.rows_in_memory(emits, scope, batch, row, k);
-        };
-      if (s.plain)
-        o.prefetch = [&, lanes = plan.tile.lanes](Value batch, Value row, Value k) {
-          s.prefetch(emits, scope, batch, row, k, lanes);
-        };
-      return o;
-    };
-    const GemmOperand lhs = operand(operands_.left, with.lhs, left_loads, left_top);
-    const GemmOperand rhs = operand(operands_.right, with.rhs, right_loads, right_top);
+    const GemmOperand lhs = operand(context, plan, part, operands_.left, with.lhs, left_loads, left_top);
+    const GemmOperand rhs = operand(context, plan, part, operands_.right, with.rhs, right_loads, right_top);
     const GemmSizes all = sizes(context, part);
     if (part.is_panel())
       emit_gemm_panel(context.builder, plan, all, lhs, rhs,

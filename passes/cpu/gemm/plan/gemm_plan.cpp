@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "ir/support/error.h"
-#include "passes/cpu/gemm/gemm_remainder.h"
+#include "passes/cpu/gemm/blocked/gemm_remainder.h"
 #include "passes/cpu/gemm/plan/gemm_fit.h"
 
 namespace lathe::cpu {

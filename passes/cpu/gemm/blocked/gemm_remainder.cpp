@@ -1,4 +1,4 @@
-#include "passes/cpu/gemm/gemm_remainder.h"
+#include "passes/cpu/gemm/blocked/gemm_remainder.h"
 
 #include <algorithm>
 
