@@ -260,7 +260,7 @@ TEST_CASE("a parameter is a tensor where a graph is at hand") {
   CHECK(test::error_label([&] { (void)matrix.weight().here(); }) == "parameter_graph");
 }
 
-TEST_CASE("norms have a weight and a bias unless told otherwise") {
+TEST_CASE("norms have a weight and a bias unless an option removes them") {
   const Dim d("d", 4);
   const nn::Module root("Model", f64);
   const nn::LayerNorm both(root, "both", d), weight(root, "weight", d, {.bias = false}),

@@ -6,7 +6,7 @@ using Catch::Matchers::StartsWith;
 using lathe::test::run_lathe;
 using lathe::test::Scratch;
 
-TEST_CASE("diff: the status and the text tell whether graphs differ", "[tools][diff]") {
+TEST_CASE("diff: the status and the text say whether graphs differ", "[tools][diff]") {
   const Scratch scratch;
   const std::string file = scratch.write("small.lathe", lathe::test::small_program);
   const auto same = run_lathe(scratch, "diff small.lathe small.lathe");

@@ -65,7 +65,7 @@ std::optional<CommonPositions> shortest_edit(KeyList a, KeyList b) {
   return std::nullopt;
 }
 
-/// Returns the keys that occur once in each list, as far as they are in the same order in both.
+/// Returns the keys that occur once in each list and are in the same order in both.
 CommonPositions unique_keys(KeyList a, KeyList b) {
   struct Seen {
     int in_a = 0, in_b = 0;

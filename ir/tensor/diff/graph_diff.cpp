@@ -274,7 +274,7 @@ class Differ {
   ValueMatch match_;
   NodeMap<std::string> labels_a_, labels_b_;
   NodeMap<std::vector<std::string>> about_inserted_;  // by value of b: the values that read it now
-  NodeMap<std::vector<std::string>> about_removed_;   // by value of a: what its readers read instead
+  NodeMap<std::vector<std::string>> about_removed_;   // by value of a: the value that its readers read instead
   NodeMap<std::vector<std::string>> changes_;         // by value of b
   GraphDiff diff_;
 };

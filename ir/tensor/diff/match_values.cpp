@@ -294,7 +294,7 @@ class Matcher {
 }  // namespace
 
 ValueMatch match_values(const Graph& a, const Graph& b) {
-  // Wide neighbourhoods tell similar values apart, narrow ones keep more of repeated ones: the better match wins.
+  // Wide neighbourhoods distinguish similar values, narrow ones keep more of repeated ones: the better match wins.
   static constexpr int wide[] = {3, 1, 0}, narrow[] = {0};
   Matcher first(a, b);
   first.run(wide);

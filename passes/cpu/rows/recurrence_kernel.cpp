@@ -46,7 +46,7 @@ class RecurrenceKernel {
  private:
   const AlongDim& along() const { return recurrence_.factors; }
   /// The product of a vector's factors fits an f64 if they are numbers of up to 32 bits. Factors in f64 are applied
-  /// one by one.
+  /// in sequence.
   bool composes_steps() const { return along().node.type.dtype != f64; }
 
   Value position(Value turn) const { return recurrence_.reverse ? size_ - 1 - turn : turn; }

@@ -61,7 +61,7 @@ TEST_CASE("find_nonfinite: masks and other infinities made on purpose are not re
   output "other" %6
 })";
   CHECK(found(masked, arguments) == "finite");
-  // A result that is infinite on purpose is told, without blame.
+  // A result that is infinite on purpose is reported as such.
   const std::string_view scores = R"(graph @g(input %x: f32[2, 2], input %mask: bool[2, 2]) {
   %1 = masked_fill %x, %mask {value=-inf}
   %2 = add %1, %x

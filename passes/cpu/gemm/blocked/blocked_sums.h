@@ -18,7 +18,7 @@ class BlockedSums {
 
   /// Sets the sizes, without the remaining columns.
   void set_sizes(const GemmSizes& sizes) { sizes_ = sizes; }
-  /// Allocates scratch for so many sums.
+  /// Allocates scratch for this number of sums.
   void allocate(std::int64_t sums);
   /// Allocates scratch for the sums of a block that several passes continue.
   void allocate_parts(std::int64_t sums);
