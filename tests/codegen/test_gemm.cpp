@@ -193,13 +193,8 @@ TEST_CASE("compiled product: long sums by tiles") {
   for (const DType dtype : {bf16, f32})
     for (const auto& [k, most] : {std::pair(20'000, 5e-6), {100'000, 5e-6}})
       for (const bool known : {false, true}) {
-        const GemmProblem p{.storage = dtype,
-                            .m = 96,
-                            .n = 64,
-                            .k = k,
-                            .known = true,
-                            .open = known ? "" : "k",
-                            .equal_terms = true};
+        const GemmProblem p{
+            .storage = dtype, .m = 96, .n = 64, .k = k, .known = true, .open = known ? "" : "k", .equal_terms = true};
         cpu::GemmQuery q{.cpu = cpu, .batch = 1, .m = p.m, .n = p.n};
         q.tiles = dtype == bf16, q.split_bf16 = dtype == f32;
         if (known) q.k = k;

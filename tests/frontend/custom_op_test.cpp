@@ -303,7 +303,9 @@ TEST_CASE("an unknown op name in a text is an error, with a hint about custom op
     return message_of(
         [&] { ir::parse_graph("graph @g(input %x: f32[4]) {\n  %1 = " + op + " %x\n}", ops, "model.lathe"); });
   };
-  const std::string own = "a name with a dot is that of a program's own op: give parse_graph an OpSet that has it, or the command --ops\n";
+  const std::string own =
+      "a name with a dot is that of a program's own op: give parse_graph an OpSet that has it, or the command "
+      "--ops\n";
   CHECK_THAT(error("my.swish", {}), Contains("model.lathe:2:8: there is no op 'my.swish'\n  " + own));
   CHECK_THAT(error("my.softmx", {}), Contains("did you mean 'softmax'?\n  " + own));
   CHECK_THAT(error("my.swsh", {make_swish()}), Contains("did you mean 'my.swish'?\n  " + own));

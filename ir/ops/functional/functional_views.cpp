@@ -129,8 +129,7 @@ Value squeeze(const Value& a, int dim) { return with_dim(ops::squeeze, a, from_f
 
 Value unfold(const Value& a, int dim, std::int64_t size, std::int64_t step, std::int64_t dilation) {
   return a.builder().add(
-      ops::unfold, {a},
-      {{"dim", from_front(dim, a.rank())}, {"size", size}, {"step", step}, {"dilation", dilation}});
+      ops::unfold, {a}, {{"dim", from_front(dim, a.rank())}, {"size", size}, {"step", step}, {"dilation", dilation}});
 }
 
 Value diagonal(const Value& a, int dim0, int dim1) {

@@ -133,12 +133,11 @@ std::string cut_text(const IndexMap& map, const Shape& from, const Shape& to) {
 std::string repeat_text(const IndexMap& map, const Shape& to) {
   std::vector<std::string> repeated;
   for (int d = 0; d < to.rank(); ++d) {
-    const bool read = std::any_of(map.components.begin(), map.components.end(),
-                                  [&](const IndexMap::Component& c) {
-                                    bool reads = false;
-                                    c.each_term([&](int dim, std::int64_t) { reads = reads || dim == d; });
-                                    return reads;
-                                  });
+    const bool read = std::any_of(map.components.begin(), map.components.end(), [&](const IndexMap::Component& c) {
+      bool reads = false;
+      c.each_term([&](int dim, std::int64_t) { reads = reads || dim == d; });
+      return reads;
+    });
     if (!read && !to[d].is(1)) repeated.push_back(to[d].to_string());
   }
   return repeated.empty() ? std::string() : fmt::format("repeats along {} with stride 0", listed(repeated));

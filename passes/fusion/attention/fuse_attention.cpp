@@ -281,8 +281,7 @@ std::optional<MemberOperand> member_operand(const Graph& graph, const AttentionG
     for (std::size_t i = 0; i < index.size(); ++i) {
       if (member->second[i] < 0) continue;
       const AffineComponent& c = index[i];
-      if (!c.is_plain() || shape[c.dim] != group.domain[member->second[i]])
-        return std::nullopt;
+      if (!c.is_plain() || shape[c.dim] != group.domain[member->second[i]]) return std::nullopt;
       operand.dims[c.dim] = member->second[i];
     }
     for (int i = 0; i < shape.rank(); ++i)

@@ -108,8 +108,7 @@ class DimTies {
       return result_.factors.tie(from, to, id);
     }
     std::vector<int> readers(static_cast<std::size_t>(node.type.rank()), 0);
-    for (const auto& component : map.components)
-      component.each_term([&](int dim, std::int64_t) { ++readers[dim]; });
+    for (const auto& component : map.components) component.each_term([&](int dim, std::int64_t) { ++readers[dim]; });
     for (int i = 0; i < static_cast<int>(map.components.size()); ++i) {
       const IndexMap::Component& component = map.components[i];
       const bool alone = component.dim < 0 || readers[component.dim] == 1;
