@@ -76,7 +76,7 @@ void add_regions(Json& json, const FusionPlan& plan) {
   json["regions"] = Json::array();
   for (const Region& region : plan.regions) json["regions"].push_back(name(region.kind()));
   for (Json& node : json["nodes"]) {
-    const auto id = node["id"].get<std::size_t>();
+    const ir::ValueId id{node["id"].get<int>()};
     if (plan.region_of[id] >= 0) node["region"] = plan.region_of[id];
     if (plan.stored[id]) node["stored"] = true;
     if (plan.inlined[id]) node["inlined"] = true;

@@ -132,7 +132,7 @@ bool Meeting::wait_for_all(const std::function<bool(const Place&)>& holds,
   return true;
 }
 
-bool Meeting::collective(const std::vector<Call>& calls, std::uint64_t round, const std::function<bool()>& gives_up) {
+bool Meeting::exchange(const std::vector<Call>& calls, std::uint64_t round, const std::function<bool()>& gives_up) {
   // Other ranks may still be reading the previous group from this rank's area.
   if (!wait_for_all([&](const Place& its) { return its.taken >= round; }, gives_up)) return false;
   post(calls);

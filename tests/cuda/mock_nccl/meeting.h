@@ -47,7 +47,7 @@ class Meeting {
   /// Executes the calls of this rank's group number `round`, counted from 0, together with the groups of that number
   /// of all other ranks. Returns false if it gives up waiting for them. Throws std::logic_error if the calls do not
   /// match.
-  bool collective(const std::vector<Call>& calls, std::uint64_t round, const std::function<bool()>& gives_up);
+  bool exchange(const std::vector<Call>& calls, std::uint64_t round, const std::function<bool()>& gives_up);
 
  private:
   struct Place;
