@@ -4,7 +4,7 @@
 #include "frontend/nn/attention/attention.h"
 #include "frontend/nn/attention/positions.h"
 #include "frontend/nn/attention/self_attention.h"
-#include "frontend/nn/convolution.h"
+#include "frontend/nn/conv_layers.h"
 #include "frontend/nn/experts.h"
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/linear.h"

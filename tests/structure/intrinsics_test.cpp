@@ -24,7 +24,7 @@ struct IntrinsicOperation {
 /// and those of regions.
 std::vector<IntrinsicOperation> intrinsic_operations() {
   static const std::regex definition(
-      R"re(const Machine(Region)?Record (\w+) =\s*machine_(?:region_)?record<(\w+)>\(\s*\{\.name = "(\w+)")re");
+      R"re(const Intrinsic(Region)?Record (\w+) =\s*intrinsic_(?:region_)?record<(\w+)>\(\s*\{\.name = "(\w+)")re");
   std::vector<IntrinsicOperation> found;
   for (const SourceFile& file : source_files()) {
     if (!file.is_in("ir/kernel/intrinsics")) continue;

@@ -69,6 +69,21 @@ void add_text_sample_options(CLI::App& command, TextSampleOptions& sample) {
            0);
 }
 
+/// Adds the options of the text, its tokens and the output folder.
+void add_text_options(CLI::App& command, TextTrainingOptions& s) {
+  CLI::Option* text =
+      command.add_option("--text", s.text, "Text file to train on (default: the source files in --sources)");
+  command.add_option("--sources", s.sources, "Folder of source files to train on")
+      ->capture_default_str()
+      ->excludes(text);
+  command.add_option(
+      "--tokenizer", s.tokenizer,
+      "A tokenizer.json file, or bpe:SIZE to train one on the text (default: each character is a token)");
+  command.add_option("-o,--output", s.output, "Output folder for checkpoints, loss.svg and the trained model")
+      ->capture_default_str();
+  command.add_option("--model", s.model.kind, "Model architecture: llama or gpt")->capture_default_str();
+}
+
 }  // namespace
 
 void add_train(CLI::App& app) {
@@ -76,17 +91,7 @@ void add_train(CLI::App& app) {
   TextTrainingOptions* const s = &options->training;
   auto precision = std::make_shared<std::string>("f32");
   CLI::App* command = app.add_subcommand("train", "Train a language model on text");
-  CLI::Option* text =
-      command->add_option("--text", s->text, "Text file to train on (default: the source files in --sources)");
-  command->add_option("--sources", s->sources, "Folder of source files to train on")
-      ->capture_default_str()
-      ->excludes(text);
-  command->add_option(
-      "--tokenizer", s->tokenizer,
-      "A tokenizer.json file, or bpe:SIZE to train one on the text (default: each character is a token)");
-  command->add_option("-o,--output", s->output, "Output folder for checkpoints, loss.svg and the trained model")
-      ->capture_default_str();
-  command->add_option("--model", s->model.kind, "Model architecture: llama or gpt")->capture_default_str();
+  add_text_options(*command, *s);
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/ops/spatial/convolution.h"
+#include "frontend/ops/spatial/conv_ops.h"
 
 namespace lathe::detail {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "frontend/ops/spatial/convolution.h"
+#include "frontend/ops/spatial/conv_ops.h"
 
 /// Pooling over 1 or 2 spatial dims, as in torch.nn.functional, and functions that change the size of spatial dims.
 namespace lathe {

@@ -2,7 +2,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "passes/gpu/gpu_kernels.h"
-#include "passes/gpu/reduction/recurrence.h"
+#include "passes/gpu/reduction/recurrence_blocks.h"
 #include "passes/lowering/block_sums.h"
 #include "passes/lowering/operands/along_dim.h"
 

@@ -1,4 +1,4 @@
-#include "passes/gpu/reduction/recurrence.h"
+#include "passes/gpu/reduction/recurrence_blocks.h"
 
 #include <optional>
 

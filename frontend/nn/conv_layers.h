@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "frontend/nn/module.h"
-#include "frontend/ops/spatial/convolution.h"
+#include "frontend/ops/spatial/conv_ops.h"
 
 /// Layers for images and sound.
 namespace lathe::nn {

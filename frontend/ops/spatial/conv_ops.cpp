@@ -1,4 +1,4 @@
-#include "frontend/ops/spatial/convolution.h"
+#include "frontend/ops/spatial/conv_ops.h"
 
 #include <fmt/core.h>
 

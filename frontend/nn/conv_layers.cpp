@@ -1,4 +1,4 @@
-#include "frontend/nn/convolution.h"
+#include "frontend/nn/conv_layers.h"
 
 #include <fmt/core.h>
 
