@@ -114,7 +114,7 @@ TEST_CASE("references: files and pages named in comments and pages exist") {
   };
   CHECK(missing(texts, R"((?:^|[^\w/.<-])((?:[A-Za-z_][\w-]*/)+[\w-]+\.(?:h|cpp|md|py|sh|cu|txt))\b)", is_there) ==
         Faults{});
-  CHECK(missing(prose(), R"(\]\(([^)#:]+)(?:#[^)]*)?\))", [](const Text& text, const std::string& link) {
+  CHECK(missing(prose(), R"(\]\(([^)#: ]+)(?:#[^)]*)?\))", [](const Text& text, const std::string& link) {
           return is_file(text.folder + link) || is_file(link);
         }) == Faults{});
   const Names elsewhere{"cuda.h"};
