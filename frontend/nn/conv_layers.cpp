@@ -59,41 +59,30 @@ Tensor along_channels(const Tensor& a, const Tensor& x) {
 
 }  // namespace
 
-Conv1d::Conv1d(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
-               const ConvLayerOptions& options, Where at)
-    : Module(parent, name, "Conv1d"),
-      options_(call_options(options)),
-      weight_(declare("weight", options.dtype, kernel_of(1, in, out, options, at).shape,
-                      initial(kernel_of(1, in, out, options, at)), at)) {
-  if (options.bias) bias_ = declare("bias", options.dtype, {out}, initial(kernel_of(1, in, out, options, at)), at);
+ConvLayer::ConvLayer(const Module& parent, std::string_view name, int spatial_dims, const Dim& in, const Dim& out,
+                     const ConvLayerOptions& options, const Where& at)
+    : Module(parent, name, fmt::format("Conv{}d", spatial_dims), options.dtype),
+      spatial_dims_(spatial_dims),
+      options_(call_options(options)) {
+  const Kernel kernel = kernel_of(spatial_dims, in, out, options, at);
+  weight_ = declare("weight", kernel.shape, initial(kernel), at);
+  if (options.bias) bias_ = declare("bias", {out}, initial(kernel), at);
 }
 
-Tensor Conv1d::operator()(const Tensor& x, Where at) const {
+Tensor ConvLayer::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
-  return bias_ ? conv1d(x, weight_.as(x), bias_->as(x), options_) : conv1d(x, weight_.as(x), options_);
-}
-
-Conv2d::Conv2d(const Module& parent, std::string_view name, const Dim& in, const Dim& out,
-               const ConvLayerOptions& options, Where at)
-    : Module(parent, name, "Conv2d"),
-      options_(call_options(options)),
-      weight_(declare("weight", options.dtype, kernel_of(2, in, out, options, at).shape,
-                      initial(kernel_of(2, in, out, options, at)), at)) {
-  if (options.bias) bias_ = declare("bias", options.dtype, {out}, initial(kernel_of(2, in, out, options, at)), at);
-}
-
-Tensor Conv2d::operator()(const Tensor& x, Where at) const {
-  const CallSite line(x, at, path());
-  return bias_ ? conv2d(x, weight_.as(x), bias_->as(x), options_) : conv2d(x, weight_.as(x), options_);
+  const Tensor weight = weight_->as(x);
+  if (spatial_dims_ == 1) return bias_ ? conv1d(x, weight, bias_->as(x), options_) : conv1d(x, weight, options_);
+  return bias_ ? conv2d(x, weight, bias_->as(x), options_) : conv2d(x, weight, options_);
 }
 
 GroupNorm::GroupNorm(const Module& parent, std::string_view name, const Dim& channels,
                      const GroupNormOptions& options, Where at)
-    : Module(parent, name, "GroupNorm"),
+    : Module(parent, name, "GroupNorm", options.dtype),
       groups_(options.groups),
       eps_(options.eps),
-      weight_(declare("weight", options.dtype, {channels}, Init::ones(), at)),
-      bias_(declare("bias", options.dtype, {channels}, Init::zeros(), at)) {}
+      weight_(declare("weight", {channels}, Init::ones(), at)),
+      bias_(declare("bias", {channels}, Init::zeros(), at)) {}
 
 Tensor GroupNorm::operator()(const Tensor& x, Where at) const {
   const CallSite line(x, at, path());
@@ -102,10 +91,10 @@ Tensor GroupNorm::operator()(const Tensor& x, Where at) const {
 
 BatchNorm::BatchNorm(const Module& parent, std::string_view name, const Dim& channels,
                      const BatchNormOptions& options, Where at)
-    : Module(parent, name, "BatchNorm"),
+    : Module(parent, name, "BatchNorm", options.dtype),
       options_(options),
-      weight_(declare("weight", options.dtype, {channels}, Init::ones(), at)),
-      bias_(declare("bias", options.dtype, {channels}, Init::zeros(), at)) {}
+      weight_(declare("weight", {channels}, Init::ones(), at)),
+      bias_(declare("bias", {channels}, Init::zeros(), at)) {}
 
 namespace {
 

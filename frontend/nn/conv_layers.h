@@ -14,41 +14,46 @@ struct ConvLayerOptions {
   PerDim stride = 1, padding = 0, dilation = 1;
   std::int64_t groups = 1;
   bool bias = true;
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
 };
 
-/// conv1d with a weight [out, in / groups, k] and a bias [out]: [B, in, n] -> [B, out, ..]. Initial values as in
-/// PyTorch: uniform within 1 / sqrt(in / groups * k).
-class Conv1d : public Module {
+/// A convolution with a weight [out, in / groups, k..] and a bias [out]. Initial values as in PyTorch: uniform within
+/// 1 / sqrt(in / groups * k..).
+class ConvLayer : public Module {
  public:
-  /// Throws UserError [conv_options] for channels that do not divide into the groups.
-  Conv1d(const Module& parent, std::string_view name, const Dim& in, const Dim& out, const ConvLayerOptions& options,
-         Where at = Where::current());
   Tensor operator()(const Tensor& x, Where at = Where::current()) const;
 
+ protected:
+  /// Throws UserError [conv_options] for channels that do not divide into the groups.
+  ConvLayer(const Module& parent, std::string_view name, int spatial_dims, const Dim& in, const Dim& out,
+            const ConvLayerOptions& options, const Where& at);
+
  private:
+  int spatial_dims_;
   ConvOptions options_;
-  Parameter weight_;
-  std::optional<Parameter> bias_;
+  std::optional<Parameter> weight_, bias_;
 };
 
-/// conv2d with a weight [out, in / groups, kh, kw] and a bias [out]: [B, in, h, w] -> [B, out, .., ..].
-class Conv2d : public Module {
+/// conv1d: [B, in, n] -> [B, out, ..].
+class Conv1d : public ConvLayer {
+ public:
+  Conv1d(const Module& parent, std::string_view name, const Dim& in, const Dim& out, const ConvLayerOptions& options,
+         Where at = Where::current())
+      : ConvLayer(parent, name, 1, in, out, options, at) {}
+};
+
+/// conv2d: [B, in, h, w] -> [B, out, .., ..].
+class Conv2d : public ConvLayer {
  public:
   Conv2d(const Module& parent, std::string_view name, const Dim& in, const Dim& out, const ConvLayerOptions& options,
-         Where at = Where::current());
-  Tensor operator()(const Tensor& x, Where at = Where::current()) const;
-
- private:
-  ConvOptions options_;
-  Parameter weight_;
-  std::optional<Parameter> bias_;
+         Where at = Where::current())
+      : ConvLayer(parent, name, 2, in, out, options, at) {}
 };
 
 struct GroupNormOptions {
   std::int64_t groups;
   double eps = 1e-5;
-  DType dtype = f32;
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
 };
 
 /// group_norm with a weight [C] and a bias [C]: [B, C, n..] -> [B, C, n..].
@@ -66,8 +71,8 @@ class GroupNorm : public Module {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  double momentum = 0.1;  ///< weight of a batch in the running statistics
-  DType dtype = f32;
+  double momentum = 0.1;            ///< weight of a batch in the running statistics
+  std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
 };
 
 /// (x - mean) / sqrt(variance + eps) * weight + bias over the batch and all spatial dims (Ioffe and Szegedy 2015):
