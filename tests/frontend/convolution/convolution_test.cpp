@@ -94,6 +94,28 @@ TEST_CASE("batch_norm updates its running statistics, and evaluates with them", 
   CHECK(results.at("y").get(3) == Approx(3 / std::sqrt(5.0)).epsilon(1e-4));
 }
 
+TEST_CASE("convolution layers declare their parameters, with PyTorch's initial values", "[convolution]") {
+  const nn::Module root;
+  const nn::Conv2d layer(root, "stem", Dim("in", 4), 6,
+                         {.size = {3, 2}, .stride = 2, .padding = {1, 0}, .groups = 2});
+  CHECK(root.parameter("stem.weight").shape() == Shape{6, 2, 3, 2});
+  CHECK(root.parameter("stem.bias").shape() == Shape{6});
+  const Tensors initial = root.initial_values(3);
+  double most = 0;
+  for (std::int64_t i = 0; i < initial.at("stem.weight").numel(); ++i)
+    most = std::max(most, std::abs(initial.at("stem.weight").get(i)));
+  CHECK(most <= 1 / std::sqrt(12.0));
+  CHECK(most > 0.2);
+  Graph g{"layers"};
+  const Tensor y = layer(g.input("x", f32, {Dim("B"), Dim("in", 4), 9, 6}));
+  CHECK(y.shape().to_string() == "[B, 6, 5, 3]");
+  const nn::Conv1d plain(root, "plain", 6, 2, {.size = 3, .bias = false});
+  CHECK(plain(y.view({Dim("B"), 6, 15})).shape().to_string() == "[B, 2, 13]");
+  CHECK(root.parameters().size() == 3);
+  CHECK_THAT(error_of([&](Graph&) { nn::Conv1d(root, "odd", 3, 4, {.size = 3, .groups = 2}); }),
+             Contains("3 and 4 channels do not divide into 2 groups  [conv_options]"));
+}
+
 TEST_CASE("errors of convolutions name the operands", "[convolution]") {
   const auto x = [](Graph& g) { return g.input("x", f32, {1, 4, 8}); };
   const auto w = [](Graph& g, const Shape& shape) { return g.input("w", f32, shape); };
