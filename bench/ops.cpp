@@ -1,6 +1,7 @@
 // Runs single ops for bench/run_ops.py: reads commands line by line, answers with lines of JSON.
 //   bench_ops [THREADS]
 //   attention BATCH HEADS LENGTH D CAUSAL BACKWARD     compiles that case: {"flops": ...}
+//   convolution DIMS BATCH IN OUT SIZE KERNEL STRIDE PADDING BACKWARD     {"flops": ...}
 //   memory ROWS COLUMNS NAME                           one of bench_memory_bound's ops: {"bytes": ..., "floor": s}
 //   run N        runs it N times: {"seconds": [...]}
 //   peak         {"peak": ...}
@@ -36,6 +37,7 @@ class Server {
     std::string verb;
     words >> verb;
     if (verb == "attention") return open_attention(words);
+    if (verb == "convolution") return open_convolution(words);
     if (verb == "memory") return open_memory(words);
     if (verb == "run") return run(words);
     if (verb == "peak") return fmt::format("{{\"peak\":{}}}", measure_fma_peak(threads_, 0.05).best);
@@ -54,6 +56,16 @@ class Server {
     bool backward = false;
     words >> shape.batch >> shape.heads >> shape.length >> shape.d >> shape.causal >> backward;
     const OpCase made = attention_case(shape, backward);
+    inputs_.clear();
+    open(made.graph, made.states);
+    return fmt::format("{{\"flops\":{}}}", made.flops);
+  }
+
+  std::string open_convolution(std::istringstream& words) {
+    ConvolutionShape s;
+    bool backward = false;
+    words >> s.spatial >> s.batch >> s.in >> s.out >> s.size >> s.kernel >> s.stride >> s.padding >> backward;
+    const OpCase made = convolution_case(s, backward);
     inputs_.clear();
     open(made.graph, made.states);
     return fmt::format("{{\"flops\":{}}}", made.flops);

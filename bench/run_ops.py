@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Attention and memory-bound ops of Lathe and of PyTorch, in turns.
+"""Attention, convolutions and memory-bound ops of Lathe and of PyTorch, in turns.
 
-Usage: bench/run_ops.py [--build FOLDER] [--peers FOLDER] [attention] [memory]
+Usage: bench/run_ops.py [--build FOLDER] [--peers FOLDER] [attention] [convolution] [memory]
 Attention is softmax(q k' / sqrt(d)) v written out in Lathe, and scaled_dot_product_attention in PyTorch. Backward
 alone is the difference of both passes and the forward one. Memory-bound ops are those of bench_memory_bound, beside the
 time that moving their bytes takes; torch.compile runs them too.
@@ -71,6 +71,31 @@ def attention(options):
         worker.close()
 
 
+# dims, batch, in, out, size, kernel, stride, padding
+CONVOLUTIONS = {'ResNet 64, 56 x 56': (2, 8, 64, 64, 56, 3, 1, 1), 'ResNet 128, 28 x 28': (2, 8, 128, 128, 28, 3, 1, 1),
+                'ResNet 256, 14 x 14': (2, 8, 256, 256, 14, 3, 1, 1), 'stride 2': (2, 8, 128, 128, 28, 3, 2, 1),
+                'patches of ViT': (2, 8, 3, 768, 224, 16, 16, 0), 'Whisper stem, first': (1, 1, 80, 384, 3000, 3, 1, 1),
+                'Whisper stem, second': (1, 1, 384, 384, 3000, 3, 2, 1)}
+
+
+def convolution(options):
+    workers = [start_lathe(options), start_torch('eager', options)]
+    own, peer = (w.name for w in workers)
+    print('\nConvolutions with relu\n')
+    print('| case | forward ms | of peak | PyTorch / Lathe | forward and backward ms | of peak | PyTorch / Lathe |')
+    print('|---|---|---|---|---|---|---|')
+    for name, shape in CONVOLUTIONS.items():
+        row = f'| {name} '
+        for backward in (0, 1):
+            answers = [w.ask('convolution ' + ' '.join(map(str, (*shape, backward)))) for w in workers]
+            took, peak = measure(workers, options)
+            row += (f"| {1e3 * took[own]:.2f} | {100 * answers[0]['flops'] / took[own] / peak:.0f}% | "
+                    f"{took[peer] / took[own]:.2f} ")
+        print(row + '|', flush=True)
+    for worker in workers:
+        worker.close()
+
+
 def memory(options):
     workers = [start_lathe(options), start_torch('eager', options), start_torch('compile', options)]
     print('\nMemory-bound ops\n')
@@ -108,11 +133,11 @@ def main():
     parser.add_argument('--lengths', type=lambda text: [int(n) for n in text.split(',')],
                         default=[128, 256, 512, 1024, 2048])
     parser.add_argument('--budget', type=float, default=0.6, help='seconds of runs of each program in one case')
-    parser.add_argument('what', nargs='*', default=['attention', 'memory'])
+    parser.add_argument('what', nargs='*', default=['attention', 'convolution', 'memory'])
     options = parser.parse_args()
     print(f'{machine()}, {options.threads} threads')
     for what in options.what:
-        {'attention': attention, 'memory': memory}[what](options)
+        {'attention': attention, 'convolution': convolution, 'memory': memory}[what](options)
 
 
 if __name__ == '__main__':

@@ -118,4 +118,28 @@ OpCase attention_case(const AttentionShape& s, bool backward) {
   return made;
 }
 
+OpCase convolution_case(const ConvolutionShape& s, bool backward) {
+  OpCase made;
+  Graph g("convolution");
+  std::vector<std::int64_t> sizes = {s.batch, s.in}, kernel = {s.out, s.in};
+  double flops = 2 * static_cast<double>(s.batch * s.in * s.out);
+  for (int i = 0; i < s.spatial; ++i) {
+    sizes.push_back(s.size);
+    kernel.push_back(s.kernel);
+    flops *= static_cast<double>(((s.size + 2 * s.padding - s.kernel) / s.stride + 1) * s.kernel);
+  }
+  const Tensor x = random_state(g, made, "x", sizes, f32), w = random_state(g, made, "w", kernel, f32);
+  const ConvOptions options{.stride = s.stride, .padding = s.padding};
+  const Tensor y = relu(s.spatial == 1 ? conv1d(x, w, options) : conv2d(x, w, options));
+  keep(g, made, "y", y);
+  if (backward) {
+    const std::vector<Tensor> gradients = grad(y, {x, w}, y * 0.5);
+    keep(g, made, "gradient_x", gradients[0]);
+    keep(g, made, "gradient_w", gradients[1]);
+  }
+  made.flops = (backward ? 3 : 1) * flops;
+  made.graph = g.finish();
+  return made;
+}
+
 }  // namespace lathe::bench

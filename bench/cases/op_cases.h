@@ -46,4 +46,13 @@ std::vector<AttentionShape> attention_shapes(bool full);
 /// recomputes the scores. A causal mask counts as one half, a window as its columns.
 OpCase attention_case(const AttentionShape& shape, bool backward);
 
+/// x [batch, in, size..] and a kernel [out, in, kernel..], with 1 or 2 spatial dims of equal sizes.
+struct ConvolutionShape {
+  int spatial = 2;
+  std::int64_t batch = 1, in = 1, out = 1, size = 1, kernel = 1, stride = 1, padding = 0;
+};
+/// Returns relu of a convolution. With `backward`, also the gradients of x and of the kernel from a gradient of the
+/// result that depends on it.
+OpCase convolution_case(const ConvolutionShape& shape, bool backward);
+
 }  // namespace lathe::bench

@@ -29,6 +29,28 @@ def attention(batch, heads, length, d, causal, backward):
     return both
 
 
+def convolution(dims, batch, channels, out, size, kernel, stride, padding, backward):
+    torch.manual_seed(1)
+    x, w = torch.randn(batch, channels, *[size] * dims), torch.randn(out, channels, *[kernel] * dims)
+    apply = F.conv1d if dims == 1 else F.conv2d
+
+    def forward():
+        return F.relu(apply(x, w, stride=stride, padding=padding))
+    if not backward:
+        def run():
+            with torch.no_grad():
+                forward()
+        return run
+    x.requires_grad_()
+    w.requires_grad_()
+
+    def both():
+        x.grad = w.grad = None
+        y = forward()
+        y.backward(y.detach() * 0.5)
+    return both
+
+
 def memory(rows, columns, name, wrap):
     """The op as PyTorch has it; of backward passes the backward alone, from a graph that is kept."""
     torch.manual_seed(1)
@@ -90,6 +112,8 @@ def main():
         answer = {}
         if words[0] == 'attention':
             run = attention(*map(int, words[1:]))
+        elif words[0] == 'convolution':
+            run = convolution(*map(int, words[1:]))
         elif words[0] == 'memory':
             run = memory(int(words[1]), int(words[2]), ' '.join(words[3:]), wrap)
             answer = {'known': run is not None}
