@@ -41,6 +41,12 @@ CustomOp make_clip() {
   return CustomOp(std::move(record));
 }
 
+// The entry with which `lathe --ops` loads the ops, if this file is compiled as a shared library.
+LATHE_OP_LIBRARY(ops) {
+  ops.add(make_swish());
+  ops.add(make_clip());
+}
+
 int main() {
   const CustomOp swish = make_swish(), clip = make_clip();
 

@@ -46,8 +46,10 @@ void require_transposable(std::string_view op, const Tensor& x, const Tensor& we
     if (!weight.size(d).value())
       fail("conv_weight", fmt::format("dim {} of the weight is {}", d, weight.size(d).to_string()),
            "kernel sizes are known numbers of 1 or more");
-  if (o.groups < 1 || !x.size(1).unnamed().divided_by(o.groups))
-    fail("conv_options", fmt::format("the {} channels do not divide into {} groups", x.size(1).to_string(), o.groups),
+  if (o.groups < 1 || !weight.size(0).unnamed().divided_by(o.groups))
+    fail("conv_options",
+         fmt::format("the {} channels of the weight do not divide into {} groups", weight.size(0).to_string(),
+                     o.groups),
          "channels are a multiple of the groups");
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/ops/composites/composite.h"
 #include "ir/ops/convolution.h"
+#include "ir/support/error.h"
 
 namespace lathe::ir {
 
@@ -104,14 +105,20 @@ Value padded(const Value& x, const Convolution& c) {
   return result;
 }
 
-/// Views dim d as [groups, size / groups].
-Value grouped(const Value& a, int d, std::int64_t groups) {
+/// Views dim d as [groups, each].
+Value grouped(const Value& a, int d, std::int64_t groups, const Dim& each) {
   if (groups == 1) return a;
   std::vector<Dim> dims = a.shape().dims();
-  const Dim each = *dims[static_cast<std::size_t>(d)].unnamed().divided_by(groups);
   dims[static_cast<std::size_t>(d)] = each;
   dims.insert(dims.begin() + d, Dim(groups));
   return view(a, Shape(std::move(dims)));
+}
+
+/// The out channels of a group. The type rule has checked that they divide.
+Dim outputs_of_group(const Convolution& c, const Shape& weight) {
+  const auto each = weight[0].unnamed().divided_by(c.groups);
+  LATHE_ASSERT(each.has_value());
+  return *each;
 }
 
 /// Views a value in a shape of the same sizes, whose dims have other names.
@@ -177,8 +184,9 @@ Windows windows_of(const Value& x, const Shape& weight, const Convolution& c) {
     value = unfold(value, i + 2, kernel_size(weight, i), c.stride[at], c.dilation[at]);
   }
   const auto count = static_cast<std::size_t>(spatial);
-  return {grouped(value, 1, c.groups), fmt::format("b{}c{}{}", c.groups == 1 ? "" : "g",
-                                                   output_labels.substr(0, count), kernel_labels.substr(0, count))};
+  return {grouped(value, 1, c.groups, weight[1].unnamed()),
+          fmt::format("b{}c{}{}", c.groups == 1 ? "" : "g", output_labels.substr(0, count),
+                      kernel_labels.substr(0, count))};
 }
 
 std::string weight_labels(const Convolution& c) {
@@ -206,8 +214,8 @@ Value expand_conv(GraphBuilder&, const Node& node, std::span<const Value> operan
     result = depthwise(x, weight, c, outputs);
   } else {
     const Windows windows = windows_of(x, weight.shape(), c);
-    result = contract(repeated(grouped(weight, 0, c.groups), x.shape()[0]), windows.value,
-                      fmt::format("b{},{}->{}", weight_labels(c), windows.labels, result_labels(c)));
+    result = contract(repeated(grouped(weight, 0, c.groups, outputs_of_group(c, weight.shape())), x.shape()[0]),
+                      windows.value, fmt::format("b{},{}->{}", weight_labels(c), windows.labels, result_labels(c)));
   }
   result = named_as(result, node.type.shape);
   if (operands.size() < 3) return result;
@@ -222,7 +230,7 @@ Value weight_gradient(const Value& x, const Value& weight, const Value& grad, co
   const int spatial = weight.rank() - 2;
   if (!is_depthwise(c, weight.shape())) {
     const Windows windows = windows_of(x, weight.shape(), c);
-    const Value product = contract(grouped(grad, 1, c.groups), windows.value,
+    const Value product = contract(grouped(grad, 1, c.groups, outputs_of_group(c, weight.shape())), windows.value,
                                    fmt::format("{},{}->{}", result_labels(c), windows.labels, weight_labels(c)));
     return named_as(product, weight.shape());
   }

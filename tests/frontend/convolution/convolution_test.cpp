@@ -134,6 +134,9 @@ TEST_CASE("errors of convolutions name the operands", "[convolution]") {
   CHECK_THAT(error_of([&](Graph& g) { conv1d(x(g), w(g, {3, 2, 3}), {.groups = 2}); }), Contains("[conv_channels]"));
   CHECK_THAT(error_of([&](Graph& g) { conv_transpose1d(x(g), w(g, {4, 2, 3}), {.stride = 2, .output_padding = 2}); }),
              Contains("output_padding is 2, with stride 2") && Contains("[conv_options]"));
+  CHECK_THAT(error_of([&](Graph& g) { conv_transpose1d(x(g), w(g, {Dim("C"), 2, 3}), {.groups = 2}); }),
+             Contains("the C channels of the weight do not divide into 2 groups  [conv_options]"));
+  CHECK_THAT(error_of([&](Graph& g) { conv_transpose1d(x(g), w(g, {6, 2, 3})); }), Contains("[conv_channels]"));
   CHECK_THAT(error_of([&](Graph& g) { max_pool1d(x(g), {.size = 2, .padding = 2}); }),
              Contains("padding is at most half of a window"));
   CHECK_THAT(error_of([&](Graph& g) { interpolate(g.input("x", f32, {1, 1, Dim("n")}), {.size = 4}); }),
