@@ -55,6 +55,10 @@ kernel::Value LoopIndices::component(std::size_t group, std::size_t which, bool 
   const auto key = std::make_tuple(group, which, of_lanes);
   if (const auto at = components_.find(key); at != components_.end()) return at->second;
   const IndexGroup& g = groups_[group];
+  if (g.lanes > 1 && of_lanes && wraps_once(g)) {
+    add_wrapped_components(group);
+    return components_.at(key);
+  }
   kernel::Value index = g.lanes > 1 && of_lanes ? context_.builder.ramp(g.base, g.lanes) : g.base;
   Dim inner(1);
   for (std::size_t i = which + 1; i < g.dims.size(); ++i) inner = inner * domain_[g.dims[i]].unnamed();
@@ -64,6 +68,37 @@ kernel::Value LoopIndices::component(std::size_t group, std::size_t which, bool 
   if (!outermost) index = index % context_.dim(domain_[g.dims[which]]);
   components_.emplace(key, index);
   return index;
+}
+
+/// Whether the innermost dim of a group is known to have at least as many elements as there are lanes, so that its
+/// index passes the end at most once.
+bool LoopIndices::wraps_once(const IndexGroup& group) const {
+  for (const int d : std::views::reverse(group.dims))
+    if (!domain_[d].is(1)) return domain_[d].value().value_or(0) >= group.lanes;
+  return false;
+}
+
+/// Adds the components of all lanes of a group: those of lane 0, which need divisions of scalars only, plus the lane
+/// along the innermost dim, with a carry from dim to dim.
+void LoopIndices::add_wrapped_components(std::size_t group) {
+  kernel::Builder& b = context_.builder;
+  const IndexGroup& g = groups_[group];
+  const kernel::Value zero = b.constant(i64, 0, g.lanes), one = b.constant(i64, 1, g.lanes);
+  std::optional<kernel::Value> carry;
+  for (std::size_t i = g.dims.size(); i-- > 0;) {
+    const Dim& size = domain_[g.dims[i]];
+    const kernel::Value first = component(group, i, false);
+    kernel::Value index = carry || size.is(1) ? b.broadcast(first, g.lanes) : b.ramp(first, g.lanes);
+    if (carry && !size.is(1)) index = index + *carry;
+    const bool outermost = std::all_of(g.dims.begin(), g.dims.begin() + static_cast<std::ptrdiff_t>(i),
+                                       [&](int d) { return domain_[d].is(1); });
+    if (!outermost && !size.is(1)) {
+      const kernel::Value end = b.broadcast(context_.dim(size), g.lanes), past = end <= index;
+      index = b.select(past, index - end, index);
+      carry = b.select(past, one, zero);
+    }
+    components_.emplace(std::make_tuple(group, i, true), index);
+  }
 }
 
 /// Returns whether a form accesses one of many equal parts of a larger value: a part that starts beyond its own

@@ -47,6 +47,8 @@ class LoopIndices {
  private:
   bool stay_in_one_run(const IndexGroup& group) const;
   kernel::Value component(std::size_t group, std::size_t which, bool of_lanes);
+  bool wraps_once(const IndexGroup& group) const;
+  void add_wrapped_components(std::size_t group);
   bool is_one_of_many(const Linear& form) const;
   kernel::Value offset(const Linear& form);
   KernelContext& context_;
