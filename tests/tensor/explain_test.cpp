@@ -67,6 +67,10 @@ TEST_CASE("reasons come from the IR", "[explain]") {
   CHECK(reason("%1 = add %x, %v") == "elementwise; broadcasts [d=6]");
   CHECK(reason("%1 = cast %x {dtype=f64}") == "elementwise, f32 to f64");
   CHECK(reason("%1 = gather %v, %i") == "looks up slices of v: [n] replaces d=6");
+  CHECK(reason("%1 = constant {dtype=f32, shape=[4, 2, 3], values=[0.5]}\n%2 = conv %x, %1 {stride=[2], low=[1], "
+               "high=[0], dilation=[1]}") ==
+        "sums over 2 channels and a kernel of 3; d=6 -> (6 + 1 - 3) / 2 + 1 = 3");
+  CHECK(reason("%1 = unfold %x {dim=2, size=3, step=2}") == "2 windows of 3 along d=6, step 2; no copy");
   CHECK(reason("%1 = softmax %x {dim=-1}") == "normalizes along d=6; same shape");
   CHECK(reason("%1 = concat %x, %y {dim=1}") == "concatenates n and m");
   CHECK(reason("%1 = constant {dtype=i64, shape=[], values=[3]}") == "scalar 3");

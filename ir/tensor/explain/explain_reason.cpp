@@ -133,6 +133,26 @@ std::string masked_fill_text(const Graph& graph, const Node& node) {
   return text;
 }
 
+/// Returns "sums over 128 channels and a kernel of 3 x 3; 28 -> (28 + 1 + 1 - 3) / 2 + 1 = 14, ..".
+std::string conv_text(const Graph& graph, const Node& node) {
+  const Shape &x = graph[node.operands[0]].type.shape, &weight = graph[node.operands[1]].type.shape;
+  const auto list = [&](std::string_view name) { return node.attrs.get<std::vector<std::int64_t>>(name); };
+  const auto low = list("low"), high = list("high"), stride = list("stride"), dilation = list("dilation");
+  std::string kernel, sizes;
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    const int d = static_cast<int>(i) + 2;
+    kernel += (i == 0 ? "" : " x ") + weight[d].to_string();
+    std::string padded = x[d].unnamed().to_string();
+    for (const std::int64_t zeros : {low[i], high[i]})
+      if (zeros > 0) padded += fmt::format(" + {}", zeros);
+    const Dim span = Dim(dilation[i]) * (weight[d].unnamed() - Dim(1)) + Dim(1);
+    const std::string steps = stride[i] == 1 ? fmt::format("{} - {}", padded, span.to_string())
+                                             : fmt::format("({} - {}) / {}", padded, span.to_string(), stride[i]);
+    sizes += fmt::format("; {} -> {} + 1 = {}", x[d].to_string(), steps, node.type.shape[d].to_string());
+  }
+  return fmt::format("sums over {} channels and a kernel of {}{}", weight[1].to_string(), kernel, sizes);
+}
+
 /// Describes composites: some by name, others by their one-line doc.
 std::string composite_text(const Graph& graph, const Node& node) {
   const std::string_view name = node.op->name.value;
@@ -142,6 +162,7 @@ std::string composite_text(const Graph& graph, const Node& node) {
     return regrouping_text(graph[node.operands[0]].type.shape, node.type.shape) +
            (is_view(graph, node) ? std::string(no_copy) : "; copies, because the strides allow no view");
   if (name == "masked_fill") return masked_fill_text(graph, node);
+  if (name == "conv") return conv_text(graph, node);
   if (name == "gather") return gather_text(graph, node);
   if (name == "concat") return concat_text(graph, node);
   std::string text(node.op->doc.value);
