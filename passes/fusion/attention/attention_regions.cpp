@@ -23,7 +23,8 @@ AttentionRegions::AttentionRegions(const ir::Graph& graph, FusionPlan& plan, con
     Region region{.form = AttentionRegion{.row = group.row,
                                           .sequential = group.sequential,
                                           .accumulated = group.accumulated,
-                                          .scores = group.members},
+                                          .scores = group.members,
+                                          .outputs = {}},
                   .domain = group.domain,
                   .members = group.members};
     // Dependences of the region must include the contractions that will become its output matmuls.

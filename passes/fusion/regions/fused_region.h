@@ -25,8 +25,9 @@ struct AttentionRegion {
   /// Outer dims that only reductions among the members go over, which accumulate in memory.
   std::vector<int> accumulated = {};
   std::vector<ir::ValueId> scores = {};  ///< members over rows and columns: contractions, elementwise, reductions
-  /// A product region with its epilogue for each contraction that reads a value of `scores`.
-  std::vector<Region> outputs = {};
+  /// A product region with its epilogue for each contraction that reads a value of `scores`. It has no initializer,
+  /// which would need the complete Region.
+  std::vector<Region> outputs;
 };
 struct ScanRegion {};
 struct SortRegion {};
