@@ -13,7 +13,7 @@
 namespace lathe {
 
 namespace detail {
-/// What is wrong with an option; nothing if it is valid.
+/// The error message for an invalid option; empty if the option is valid.
 using Fault = std::optional<std::string>;
 }  // namespace detail
 

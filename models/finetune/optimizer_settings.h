@@ -28,8 +28,8 @@ std::string_view name(RateDecay decay);
 /// Throws UserError [train_options] for an unknown name.
 RateDecay rate_decay_named(std::string_view name);
 
-/// The optimizer of a training run and its learning rate. What is not given has the default of the kind of run:
-/// FineTuneOptions and TextTrainingOptions state theirs.
+/// The optimizer of a training run and its learning rate. Each kind of run has its own
+/// defaults for the optional fields: see FineTuneOptions and TextTrainingOptions.
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::adamw;
   RateDecay decay = RateDecay::cosine;

@@ -12,7 +12,7 @@
 namespace lathe {
 
 /// Finds the op that makes the first NaN or infinity of a run (CompileOptions::find_nan). A run overwrites its
-/// states, so the watch keeps a copy of those that it updates. If results are not finite, it puts the copies back,
+/// states, so the watch copies the updated states before the run. If results are not finite, it restores the copies
 /// and runs instrumented graphs on them.
 class NonfiniteWatch {
  public:

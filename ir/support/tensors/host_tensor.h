@@ -80,9 +80,9 @@ class HostTensor {
   HostTensor& operator=(HostTensor&& other) noexcept;
   ~HostTensor() = default;
 
-  /// Returns a tensor with copies of these elements, in their dtype: HostTensor::of({2, 2}, std::vector<float>{..})
-  /// is f32[2, 2], HostTensor::of<std::int64_t>({3}, {1, 2, 3}) i64[3]. There must be one value per element
-  /// [host_tensor_shape].
+  /// Returns a tensor that copies the given elements and has their dtype: HostTensor::of({2, 2},
+  /// std::vector<float>{..}) is f32[2, 2], HostTensor::of<std::int64_t>({3}, {1, 2, 3}) i64[3]. There must be one
+  /// value per element [host_tensor_shape].
   template <class T>
   static HostTensor of(std::vector<std::int64_t> shape, std::span<const T> values) {
     return HostTensor(dtype_of<T>(), std::move(shape), std::as_bytes(values), values.size());

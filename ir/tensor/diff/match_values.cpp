@@ -104,7 +104,7 @@ class Matcher {
  public:
   Matcher(const Graph& a, const Graph& b) : a_(a), b_(b) {}
 
-  /// Matches sequences by neighbourhoods of these radii, in turn.
+  /// Matches sequences by their neighbourhoods, once per radius, in order.
   void run(std::span<const int> radii) {
     match_arguments();
     match_equal();

@@ -44,7 +44,7 @@ class AttentionProducts {
 
   /// Stages the operands of one outer index that are read by column, unless they are read in place.
   void stage(kernel::Value outer, kernel::Value columns) const;
-  /// Returns a bound on every score of these rows with all columns, of which there are `columns`.
+  /// Returns an upper bound of the scores of `rows` with all `columns` columns.
   kernel::Value largest_score(kernel::Value outer, const Range& rows, kernel::Value columns) const;
 
  private:

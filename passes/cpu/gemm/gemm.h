@@ -65,7 +65,7 @@ struct GemmTile {
   int terms() const { return split_bf16() ? kernel::bf16_terms : 1; }
   DType packed() const { return pairs() ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
-  /// Whether sums of so many steps have one block, so that they need no total.
+  /// Whether a sum over `steps` has a single block and therefore needs no total.
   bool one_block(std::optional<std::int64_t> steps) const { return block == 0 || (steps && *steps <= block); }
   bool operator==(const GemmTile&) const = default;
 };

@@ -70,8 +70,8 @@ kernel::Value LoopIndices::component(std::size_t group, std::size_t which, bool 
   return index;
 }
 
-/// Whether the innermost dim of a group is known to have at least as many elements as there are lanes, so that its
-/// index passes the end at most once.
+/// Whether the innermost dim of a group has a known size of at least the number of lanes. Its index then wraps around
+/// at most once per vector.
 bool LoopIndices::wraps_once(const IndexGroup& group) const {
   for (const int d : std::views::reverse(group.dims))
     if (!domain_[d].is(1)) return domain_[d].value().value_or(0) >= group.lanes;

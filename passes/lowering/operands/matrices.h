@@ -32,7 +32,7 @@ struct Matrices {
 /// Returns the square root of the pivot of a cholesky; NaN unless it is positive.
 kernel::Value pivot_root(kernel::Builder& b, kernel::Value pivot);
 
-/// The result of an op that reads the elements that it has found. Those of a 16-bit result are kept in f32 too.
+/// The result of an op that reads back its own elements. A 16-bit result also keeps its elements in an f32 workspace.
 class FoundElements {
  public:
   FoundElements(const LoweringContext& lowering, ir::ValueId id);

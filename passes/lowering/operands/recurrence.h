@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-
 #include "passes/lowering/operands/along_dim.h"
 
 namespace lathe {
