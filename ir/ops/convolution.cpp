@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "ir/ops/dilated.h"
 #include "ir/ops/functional/functional_composites.h"
 
 namespace lathe::ir {
@@ -26,15 +27,6 @@ Value channels_swapped(const Value& weight, std::int64_t groups) {
   for (int d = 1; d < weight.rank(); ++d) split.push_back(weight.shape()[d]);
   for (int d = 2; d < weight.rank(); ++d) merged.push_back(weight.shape()[d]);
   return reshape(transpose(view(weight, Shape(std::move(split))), 1, 2), Shape(std::move(merged)));
-}
-
-/// Moves element i of dim d to element i * step, with zeros between elements.
-Value spread(const Value& a, int d, std::int64_t step) {
-  if (step == 1) return a;
-  Shape merged = a.shape();
-  merged.set(d, merged[d].unnamed() * Dim(step));
-  const Value zeros_after = reshape(pad(unsqueeze(a, d + 1), d + 1, 0, step - 1), merged);
-  return slice(zeros_after, d, 0, merged[d] - Dim(step - 1));
 }
 
 /// Adds `low` and `high` zeros to dim d; a negative number removes elements.

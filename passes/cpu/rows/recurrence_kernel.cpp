@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "passes/cpu/rows/shift_lanes.h"
 #include "passes/lowering/operands/recurrence.h"
 
 namespace lathe::cpu {
@@ -109,13 +110,9 @@ class RecurrenceKernel {
     return steps;
   }
 
-  /// Moves to each lane the value `distance` lanes before it, or after it in reverse; `fill` if there is no such
-  /// lane.
+  /// Lanes that get no value get `fill`.
   Value shifted(Value vector, int distance, int fill) {
-    const Value filled = b_.constant(f64, fill, lanes_);
-    std::vector<int> lanes;
-    for (int i = 0; i < lanes_; ++i) lanes.push_back(recurrence_.reverse ? i + distance : lanes_ - distance + i);
-    return recurrence_.reverse ? b_.shuffle(vector, filled, lanes) : b_.shuffle(filled, vector, lanes);
+    return shift_lanes(b_, vector, b_.constant(f64, fill, lanes_), distance, recurrence_.reverse);
   }
 
   /// Columns per task.

@@ -4,6 +4,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
 #include "passes/cpu/rows/recurrence_kernel.h"
+#include "passes/cpu/rows/shift_lanes.h"
 #include "passes/lowering/block_sums.h"
 #include "passes/lowering/operands/along_dim.h"
 
@@ -87,9 +88,7 @@ class ScanKernel {
   Value shifted(Value vector, int step) {
     const Value zeros = b_.constant(compute_, 0, lanes_);
     if (lanes_ == 1) return zeros;
-    std::vector<int> lanes;
-    for (int i = 0; i < lanes_; ++i) lanes.push_back(reverse_ ? i + step : lanes_ - step + i);
-    return reverse_ ? b_.shuffle(vector, zeros, lanes) : b_.shuffle(zeros, vector, lanes);
+    return shift_lanes(b_, vector, zeros, step, reverse_);
   }
 
   /// Columns per task.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/dilated.h"
 #include "ir/ops/primitives/views/view_record.h"
 
 namespace lathe::ir::ops {
@@ -55,13 +56,6 @@ IndexMap slice_map(const Graph& graph, const Node& node) {
   return map;
 }
 
-/// Inserts step - 1 zeros after each element of dim d of the gradient.
-Value dilated(const Value& grad, int d, std::int64_t step) {
-  Shape merged = grad.shape();
-  merged.set(d, merged[d].unnamed() * Dim(step));
-  return ir::reshape(ir::pad(ir::unsqueeze(grad, d + 1), d + 1, 0, step - 1), merged);
-}
-
 void slice_gradient(const GradientContext& g) {
   const Shape& shape = g.operand(0).shape();
   const int d = rules::normalize_axis(g.node.attrs.get<std::int64_t>("dim"), shape.rank());
@@ -69,7 +63,7 @@ void slice_gradient(const GradientContext& g) {
       rules::slice_bounds(shape[d], g.node.attrs.get<Dim>("start"), g.node.attrs.get<Dim>("stop"));
   const std::int64_t step = g.node.attrs.get<std::int64_t>("step");
   Value grad = g.grad;
-  if (step > 1) grad = ir::slice(dilated(grad, d, step), d, 0, stop - start);
+  if (step > 1) grad = ir::slice(ir::dilated(grad, d, step), d, 0, stop - start);
   g.set(0, ir::pad(grad, d, start, shape[d].unnamed() - stop));
 }
 

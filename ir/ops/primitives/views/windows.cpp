@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/ops/dilated.h"
 #include "ir/ops/primitives/views/view_record.h"
 
 namespace lathe::ir::ops {
@@ -68,14 +69,8 @@ IndexMap unfold_map(const Graph& graph, const Node& node) {
 
 /// Moves element o of dim d to element o * step of a dim of `size` elements, after `before` zeros.
 Value placed(const Value& a, int d, std::int64_t step, const Dim& before, const Dim& size) {
-  Value spread = a;
-  if (step > 1) {
-    Shape merged = a.shape();
-    merged.set(d, merged[d].unnamed() * Dim(step));
-    spread = ir::reshape(ir::pad(ir::unsqueeze(a, d + 1), d + 1, 0, step - 1), merged);
-    spread = ir::slice(spread, d, 0, (a.shape()[d].unnamed() - Dim(1)) * Dim(step) + Dim(1));
-  }
-  return ir::pad(spread, d, before, size - before - spread.shape()[d].unnamed());
+  const Value apart = ir::spread(a, d, step);
+  return ir::pad(apart, d, before, size - before - apart.shape()[d].unnamed());
 }
 
 /// An element gets the sum of the gradients of all windows that it is in. Few elements per window: one term for each
