@@ -12,9 +12,9 @@ std::vector<Tensor> grad(const Tensor& output, const std::vector<Tensor>& wrt, c
   if (cotangent) detail::check_operands("grad", at, {&output, &*cotangent});
   const CallSite line(output, at);
   std::vector<ir::Value> values;
-  for (const Tensor& t : wrt) values.push_back(t.value());
+  for (const Tensor& t : wrt) values.push_back(output.builder().own("grad", t.value()));
   std::optional<ir::Value> seed;
-  if (cotangent) seed = cotangent->value();
+  if (cotangent) seed = output.builder().own("grad", cotangent->value());
   const ir::Gradients found = ir::gradients(output.builder(), output.value(), seed, values);
   return {found.values.begin(), found.values.end()};
 }

@@ -35,6 +35,20 @@ std::shared_ptr<detail::GraphState> detail::state_of(const Graph& graph) {
   return graph.state_;
 }
 
+std::shared_ptr<detail::GraphState> detail::around_loops(const std::shared_ptr<GraphState>& body) {
+  std::shared_ptr<GraphState> graph = body;
+  while (graph->outer()) graph = std::dynamic_pointer_cast<GraphState>(graph->outer());
+  LATHE_ASSERT(graph);
+  return graph;
+}
+
+void Graph::refuse_in_body(std::string_view what, const Where& at, std::string_view hint) const {
+  if (builder(at).outer())
+    throw UserError(detail::line_of(builder(at), at), what,
+                    fmt::format("the body of the loop @{} has no {}s of its own", ir(at).name, what), "loop_body",
+                    hint);
+}
+
 Graph::Graph(std::string_view name) : state_(std::make_shared<detail::GraphState>(name)) {}
 
 void Graph::throw_moved(const Where& at) {
@@ -45,6 +59,7 @@ void Graph::throw_moved(const Where& at) {
 std::string Graph::path(std::string_view name, Where at) const { return join(scope_path(at), name); }
 
 Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Where at) const {
+  refuse_in_body("input", at, "declare it before the loop; the body can use any tensor of the graph around it");
   const detail::Line line(builder(at), at);
   return Tensor(state_->argument(ir::ops::input, name, dtype, shape));
 }
@@ -52,9 +67,10 @@ Tensor Graph::input(std::string_view name, DType dtype, const Shape& shape, Wher
 Tensor Graph::declared(const ir::Op& op, const std::string& name, DType dtype, const Shape& shape, const Init& init,
                        const Where& at) const {
   check_init(init, name, detail::line_of(builder(at), at));
-  const detail::Line line(builder(at), at);
-  const Tensor t(state_->argument(op, name, dtype, shape));
-  state_->initializers.push_back({name, init});
+  detail::GraphState& graph = *detail::around_loops(state_);
+  const detail::Line line(graph, at);
+  const Tensor t(graph.argument(op, name, dtype, shape));
+  graph.initializers.push_back({name, init});
   return t;
 }
 
@@ -67,6 +83,8 @@ Tensor Graph::state(std::string_view name, DType dtype, const Shape& shape, cons
 }
 
 Tensor Graph::random_state(Where at) const {
+  refuse_in_body("random number", at,
+                 "draw the numbers of all iterations before the loop, and pass them as a sequence");
   if (const auto found = builder(at).find_argument("rng")) return Tensor(*found);
   const CallSite line(builder(), at);
   const Tensor made = declared(ir::ops::state, "rng", i64, {2}, Init::values({0, 0}), at);
@@ -142,12 +160,14 @@ std::vector<Tensor> Graph::parameters(Where at) const {
 ir::Graph Graph::finish(Where at) const { return ir(at); }
 
 void Graph::output(std::string_view name, const Tensor& value, Where at) const {
+  refuse_in_body("output", at, "return the value from the body, as one of its outputs");
   detail::check_operands("output", at, {&value});
   const detail::Line line(builder(at), at);
   state_->output(name, value.value());
 }
 
 void Graph::update(const Tensor& state, const Tensor& value, Where at) const {
+  refuse_in_body("update", at, "carry the value through the loop, and update the state after it");
   detail::check_operands("update", at, {&state, &value});
   const detail::Line line(builder(at), at);
   state_->update(state.value(), value.value());

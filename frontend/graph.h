@@ -38,6 +38,8 @@ struct GraphState final : ir::GraphBuilder {
 
 /// Returns the state of a graph, which its copies and tensors share.
 std::shared_ptr<GraphState> state_of(const Graph& graph);
+/// Returns the state of the graph around all loops whose bodies contain this one. It has all parameters and states.
+std::shared_ptr<GraphState> around_loops(const std::shared_ptr<GraphState>& body);
 
 }  // namespace detail
 
@@ -144,6 +146,7 @@ class Graph {
   friend class nn::Module;
   friend std::shared_ptr<detail::GraphState> detail::state_of(const Graph& graph);
   explicit Graph(std::shared_ptr<detail::GraphState> state) : state_(std::move(state)) {}
+  void refuse_in_body(std::string_view what, const Where& at, std::string_view hint) const;
   [[noreturn]] static void throw_moved(const Where& at);
   detail::GraphState& shared(const Where& at) const {
     if (!state_) throw_moved(at);

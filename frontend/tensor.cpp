@@ -35,11 +35,16 @@ namespace {
 template <class TensorOf>
 void check_each(std::string_view op, const Where& at, std::size_t count, const TensorOf& tensor_of) {
   const Tensor* first = nullptr;
-  for (std::size_t i = 0; i < count && !first; ++i)
-    if (!tensor_of(i).is_empty()) first = &tensor_of(i);
+  ir::GraphBuilder* innermost = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const Tensor& operand = tensor_of(i);
-    if (first && !operand.is_empty() && &operand.builder() == &first->builder()) continue;
+    if (operand.is_empty()) continue;
+    if (!first) first = &operand;
+    innermost = &(innermost ? *innermost : operand.builder()).innermost({&operand.value(), 1});
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tensor& operand = tensor_of(i);
+    if (first && !operand.is_empty() && innermost->can_own(operand.value())) continue;
     const Location loc = first ? line_of(first->builder(), at) : Location(at);
     if (!first || operand.is_empty())
       throw UserError(loc, op,

@@ -105,8 +105,9 @@ std::optional<Tensor> Parameter::replaced(const Graph& graph) const {
 }
 
 Tensor Parameter::in(const Graph& graph) const {
-  if (const std::optional<Tensor> other = replaced(graph)) return *other;
-  return declared(graph, info_->name, info_->dtype, stored_shape());
+  const Graph around(detail::around_loops(graph.state_));
+  if (const std::optional<Tensor> other = replaced(around)) return *other;
+  return declared(around, info_->name, info_->dtype, stored_shape());
 }
 
 Tensor Parameter::here(Where at) const {
@@ -123,7 +124,8 @@ Tensor Parameter::here(Where at) const {
 
 Tensor Parameter::scales(const Graph& graph) const {
   const Shape stored = stored_shape();
-  return declared(graph, scales_name(), f32, {stored[0], Dim(stored[1].value().value_or(0) / info_->block)});
+  return declared(Graph(detail::around_loops(graph.state_)), scales_name(), f32,
+                  {stored[0], Dim(stored[1].value().value_or(0) / info_->block)});
 }
 
 Tensor Parameter::as(const Tensor& like, Where at) const {

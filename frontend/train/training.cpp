@@ -17,6 +17,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/nearest.h"
 #include "ir/support/numbers/float_environment.h"
+#include "ir/tensor/loop.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/rebuild.h"
@@ -28,6 +29,12 @@ using ir::GraphBuilder;
 using ir::Value;
 
 namespace {
+
+/// Returns the graph, and the bodies of its loops, in mixed precision.
+ir::Graph in_precision(const ir::Graph& graph, DType precision) {
+  const auto mixed = [&](const ir::Graph& each) { return ir::mixed_precision(each, precision); };
+  return mixed(ir::on_bodies(graph, mixed));
+}
 
 constexpr std::string_view about_options = "docs/optimizers.md describes each option";
 
@@ -350,7 +357,7 @@ void add_training_step(const Value& loss, const Optimizer& optimizer, const Trai
 
 ir::Graph training_step(const ir::Graph& forward, std::string_view loss, const Optimizer& optimizer,
                         const TrainingOptions& options, const Location& line) {
-  const ir::Graph from = options.precision == f32 ? forward : ir::mixed_precision(forward, options.precision);
+  const ir::Graph from = options.precision == f32 ? forward : in_precision(forward, options.precision);
   const auto shared = std::make_shared<detail::GraphState>(from.name);
   GraphBuilder& builder = *shared;
   ir::Rebuilder to(builder, from);

@@ -27,6 +27,7 @@ std::string_view kind_word(AttrKind kind) {
     case AttrKind::reals:
     case AttrKind::numbers: return "list of numbers";
     case AttrKind::shape: return "shape";
+    case AttrKind::body: return "body";
   }
   throw InternalError("an attribute kind out of range");
 }
@@ -100,15 +101,16 @@ struct MeaningText {
   std::string operator()(const Custom& m) const {
     return m.kind == CustomKind::collective ? "a collective" : "its own kernel";
   }
+  std::string operator()(const Loop&) const { return "runs its body once per iteration"; }
 };
 
-using MeaningVariant = std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom>;
-const MeaningVariant& meaning_of(const Op& op) { return op.meaning; }
+const MeaningForm& meaning_of(const Op& op) { return op.meaning; }
 
 struct GradientText {
   std::string operator()(GradientRule) const { return "by a gradient rule"; }
   std::string operator()(FromExpansion) const { return "from its expansion"; }
   std::string operator()(const NotDifferentiable& none) const { return fmt::format("none: {}", none.why); }
+  std::string operator()(ThroughBody) const { return "a loop in the other direction over the gradient of its body"; }
 };
 
 std::string_view precision_text(MixedPrecision precision) {
@@ -141,7 +143,7 @@ std::string code_list(const std::vector<std::string_view>& names) {
 }
 
 constexpr std::string_view family_titles[] = {"Element-wise", "Views",     "Reductions",     "Contraction",
-                                              "Composites",   "Arguments", "Special kernels"};
+                                              "Composites",   "Arguments", "Special kernels", "Loops"};
 
 }  // namespace
 
@@ -149,7 +151,7 @@ std::string document_op(const Op& op) {
   std::string text = fmt::format("### `{}`\n\n{}.\n", op.name.value, op.doc.value);
   text += fmt::format("\n- operands: {}\n- meaning: {}\n", arity_text(op.arity.value),
                       std::visit(MeaningText{op}, meaning_of(op)));
-  const std::variant<GradientRule, FromExpansion, NotDifferentiable>& gradient = op.gradient;
+  const GradientForm& gradient = op.gradient;
   text += fmt::format("- gradient: {}\n", std::visit(GradientText{}, gradient));
   text += fmt::format("- in mixed precision: {}\n", precision_text(op.precision));
   if (!op.labels.value.empty())
@@ -164,7 +166,7 @@ std::string document_ops() {
       "current. Element-wise ops broadcast by NumPy's rules. Negative dims count from the end. Views change only\n"
       "strides; every other op returns a contiguous result.\n";
   std::map<std::string_view, std::vector<std::string_view>> raised;
-  for (std::size_t family = 0; family < std::variant_size_v<MeaningVariant>; ++family) {
+  for (std::size_t family = 0; family < std::variant_size_v<MeaningForm>; ++family) {
     text += fmt::format("\n## {}\n", family_titles[family]);
     for (const Op* op : all_ops()) {
       if (meaning_of(*op).index() != family) continue;

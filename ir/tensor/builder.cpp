@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/support/hash.h"
+#include "ir/tensor/constants.h"
 #include "ir/tensor/op/inferred_types.h"
 #include "ir/tensor/op/owned_op.h"
 
@@ -25,6 +26,7 @@ std::string_view kind_name(AttrKind kind) {
     case AttrKind::shape: return "a shape";
     case AttrKind::number: return "a number";
     case AttrKind::numbers: return "a list of numbers";
+    case AttrKind::body: return "the body of a loop";
   }
   throw InternalError("an attribute kind out of range");
 }
@@ -115,11 +117,67 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)), inferred_(st
 
 GraphBuilder::~GraphBuilder() = default;
 
-void GraphBuilder::require_own(std::string_view op, const Value& value) const {
-  if (&value.builder() == this) return;
+GraphBuilder::GraphBuilder(std::string_view name, std::shared_ptr<GraphBuilder> outer) : GraphBuilder(name) {
+  location_ = outer->location_;
+  outer_ = std::move(outer);
+}
+
+bool GraphBuilder::is_inside(const GraphBuilder& other) const {
+  const GraphBuilder* builder = outer_.get();
+  while (builder && builder != &other) builder = builder->outer_.get();
+  return builder != nullptr;
+}
+
+GraphBuilder& GraphBuilder::innermost(std::span<const Value> operands) {
+  GraphBuilder* found = this;
+  for (const Value& operand : operands)
+    if (GraphBuilder& other = operand.builder(); !other.finished_ && other.is_inside(*found)) found = &other;
+  return *found;
+}
+
+Value GraphBuilder::own(std::string_view op, const Value& value) {
+  if (&value.builder() == this) return value;
+  if (!is_inside(value.builder())) throw_other_graph(op, value);
+  return capture(outer_->own(op, value));
+}
+
+/// `value` is one of outer_.
+Value GraphBuilder::capture(const Value& value) {
+  const Node& node = value.node();
+  if (!node.op->as<Argument>() && node.operands.empty()) return copy(node, {});
+  if (node.op->as<View>() && uniform_value(outer_->graph_, value.id())) {
+    const Value number = capture(Value(*outer_, node.operands[0]));
+    return copy(node, {&number, 1});
+  }
+  const auto known = std::ranges::find(captured_, value.id());
+  if (known != captured_.end()) return {*this, inputs_[static_cast<std::size_t>(known - captured_.begin())]};
+  const Op* input = find_op("input");
+  LATHE_ASSERT(input);
+  const At at(*this, node.loc);
+  const std::string name = free_name(node.name.empty() ? std::string(node.op->name.value) : node.name);
+  const TensorType type = node.type;  // adding nodes may move it
+  const Value made = argument(*input, name, type.dtype, type.shape);
+  captured_.push_back(value.id());
+  inputs_.push_back(made.id());
+  return made;
+}
+
+std::string GraphBuilder::free_name(std::string name) const {
+  if (!argument_named(name).valid()) return name;
+  for (int number = 2;; ++number)
+    if (std::string numbered = fmt::format("{}.{}", name, number); !argument_named(numbered).valid()) return numbered;
+}
+
+void GraphBuilder::throw_other_graph(std::string_view op, const Value& value) const {
   const Node& node = value.node();
   const std::string what = node.name.empty() ? fmt::format("the {}", node.op->name.value) : node.name;
-  const std::string& theirs = value.builder().graph().name;
+  const GraphBuilder& other = value.builder();
+  if (other.is_inside(*this))
+    throw UserError(
+        location_, op,
+        fmt::format("{} ({}) belongs to one iteration of the loop @{}", what, node.loc.place(), other.graph().name),
+        "op_other_graph", "return it from the body as an output, which stacks it over the iterations");
+  const std::string& theirs = other.graph().name;
   const std::string where = theirs == graph_.name ? fmt::format("another graph, which is named @{} too", theirs)
                                                   : fmt::format("graph @{}, not to @{}", theirs, graph_.name);
   throw UserError(location_, op, fmt::format("{} ({}) belongs to {}", what, node.loc.place(), where),
@@ -162,12 +220,14 @@ Value GraphBuilder::insert(Node node) {
 }
 
 Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attributes attrs) {
+  if (GraphBuilder& inner = innermost(operands); &inner != this) {
+    const At at(inner, location_.known() ? location_ : inner.location_);
+    return inner.add(op, operands, std::move(attrs));
+  }
+  if (finished_ && outer_ && !operands.empty()) outer_->throw_other_graph(op.name.value, operands[0]);
   check_arity(op, operands.size(), location_);
   Node node{.op = &op, .operands = {}, .attrs = std::move(attrs), .type = {}, .loc = location_, .name = {}};
-  for (const Value& operand : operands) {
-    require_own(op.name.value, operand);
-    node.operands.push_back(operand.id());
-  }
+  for (const Value& operand : operands) node.operands.push_back(own(op.name.value, operand).id());
   infer(node);
   return insert(std::move(node));
 }
@@ -232,12 +292,12 @@ std::optional<Value> GraphBuilder::find_argument(std::string_view name) {
 }
 
 void GraphBuilder::output(std::string_view name, const Value& value) {
-  require_own("output", value);
+  const Value result = own("output", value);
   for (const Output& output : graph_.outputs)
     if (output.name == name)
       throw UserError(location_, "output", fmt::format("there is an output named {} already", name), "output_name",
                       "give each output a name of its own");
-  graph_.outputs.push_back({std::string(name), value.id()});
+  graph_.outputs.push_back({std::string(name), result.id()});
 }
 
 /// Records an update of a state; returns false if it is updated already.
@@ -248,9 +308,8 @@ bool GraphBuilder::is_first_update(ValueId state) {
   return is_first;
 }
 
-void GraphBuilder::update(const Value& state, const Value& value) {
-  require_own("update", state);
-  require_own("update", value);
+void GraphBuilder::update(const Value& given_state, const Value& given) {
+  const Value state = own("update", given_state), value = own("update", given);
   const Node& target = state.node();
   if (!target.op->as<Argument>() || target.op->name.value == "input")
     throw UserError(location_, "update", "only a parameter or a state can be updated", "update_target",
@@ -297,6 +356,11 @@ void GraphBuilder::add_checks(std::span<const DimCheck> checks) {
 void GraphBuilder::set_name(const Value& value, std::string_view name) {
   Node& node = graph_[value.id()];
   if (node.name.empty()) node.name = name;
+}
+
+Graph GraphBuilder::close_body() {
+  finished_ = true;
+  return graph_;
 }
 
 Graph GraphBuilder::finish() {

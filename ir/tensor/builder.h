@@ -41,6 +41,9 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   explicit GraphBuilder(std::string_view name);
   /// Extends an existing graph; its values keep their ids.
   explicit GraphBuilder(Graph graph);
+  /// Builds the body of a loop of `outer`, which it keeps alive. Ops with operands of both builders are added here:
+  /// see own().
+  GraphBuilder(std::string_view name, std::shared_ptr<GraphBuilder> outer);
   virtual ~GraphBuilder();
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
@@ -58,10 +61,13 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   /// Returns the argument of that name, if it exists.
   std::optional<Value> find_argument(std::string_view name);
 
+  /// Returns the name, numbered if an argument has it.
+  std::string free_name(std::string name) const;
+
   /// Declare outputs and updates. An update keeps dtype and shape [update_type]; a state is updated at most once
   /// [update_twice]; output names are unique [output_name]. Values of other builders are rejected [op_other_graph].
   void output(std::string_view name, const Value& value);
-  void update(const Value& state, const Value& value);
+  void update(const Value& given_state, const Value& given);
 
   /// Copies a node of another graph, given mapped operands; keeps its location and name.
   Value copy(const Node& node, std::span<const Value> operands);
@@ -74,12 +80,29 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   /// Sets the user's name for a value, shown in dumps. The first name wins.
   void set_name(const Value& value, std::string_view name);
 
+  /// Returns the value in this builder. A value of the graph around a body becomes an input of the body, once;
+  /// constants are copied. Throws UserError [op_other_graph], at the current location, for a value of any other
+  /// builder, such as one of a body that is complete.
+  Value own(std::string_view op, const Value& value);
+  /// Returns whether own() returns a value, and does not throw.
+  bool can_own(const Value& value) const { return &value.builder() == this || is_inside(value.builder()); }
   /// Throws UserError [op_other_graph], at the current location, for a value of another builder.
-  void require_own(std::string_view op, const Value& value) const;
+  void require_own(std::string_view op, const Value& value) const {
+    if (&value.builder() != this) throw_other_graph(op, value);
+  }
+  /// Returns the builder to which an op with these operands is added: the innermost of theirs and this one.
+  GraphBuilder& innermost(std::span<const Value> operands);
+  /// Returns the builder of the graph around this body, or null.
+  const std::shared_ptr<GraphBuilder>& outer() const { return outer_; }
+  /// Returns the values of `outer` that have become inputs, in the order of these inputs.
+  const std::vector<ValueId>& captured() const { return captured_; }
 
   const Graph& graph() const { return graph_; }
   /// Returns the finished graph; the builder is empty afterwards.
   Graph finish();
+  /// Returns the body that this builder has built. Ops can no longer be added: their operands throw
+  /// [op_other_graph].
+  Graph close_body();
 
   const Location& location() const { return location_; }
 
@@ -99,10 +122,13 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   };
 
   /// Returns a new stream number for a random op, so that two draws differ.
-  std::int64_t next_stream() { return next_stream_++; }
+  std::int64_t next_stream() { return outer_ ? outer_->next_stream() : next_stream_++; }
 
  private:
   Value argument(const Op& op, std::string_view name, TensorType type);
+  [[noreturn]] void throw_other_graph(std::string_view op, const Value& value) const;
+  bool is_inside(const GraphBuilder& other) const;
+  Value capture(const Value& value);
   ValueId argument_named(std::string_view name) const;
   TensorType argument_type(DType dtype, const Shape& shape);
   void infer(Node& node);
@@ -120,6 +146,10 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   NodeMap<bool> updated_;                                  // by node
   std::unordered_map<std::string_view, const Op*> owned_;  // user-defined ops by name
   std::int64_t next_stream_ = 0;
+  std::shared_ptr<GraphBuilder> outer_;
+  std::vector<ValueId> captured_;  // values of outer_
+  std::vector<ValueId> inputs_;    // the inputs that they have become
+  bool finished_ = false;
 };
 
 }  // namespace lathe::ir

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/tensor/loop.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/node_table.h"
 #include "ir/tensor/op/op.h"
@@ -135,6 +136,15 @@ Defect result_defect(const Graph& graph) {
   return std::nullopt;
 }
 
+/// Checks the body of a loop, unless it is among `known`.
+Defect body_defect(const Node& node, InferredTypes& types, std::vector<const Body*>& known) {
+  if (!is_loop(node)) return std::nullopt;
+  const Body& body = loop_body(node);
+  if (std::ranges::any_of(known, [&](const Body* other) { return other->is_same(body); })) return std::nullopt;
+  known.push_back(&body);
+  return find_defect(body.graph(), types);
+}
+
 /// Describes a node of a possibly invalid graph: ids are positions.
 std::string describe(const Node& node, ValueId id) {
   std::string text = fmt::format("value {}: {}", id.index, node.op->name.value);
@@ -156,10 +166,12 @@ std::optional<std::string> find_defect(const Graph& graph, InferredTypes& types)
     return fmt::format("graph @{}, {}: {}", graph.name, describe(graph[id], id), defect);
   };
   std::vector<ValueId> arguments;
+  std::vector<const Body*> bodies;
   for (const ValueId id : all_values(graph)) {
     if (!graph[id].op) return fmt::format("graph @{}: value {} has no op", graph.name, id.index);
     if (graph[id].op->as<Argument>()) arguments.push_back(id);
     if (const Defect defect = node_defect(graph, id, types, number)) return message(id, *defect);
+    if (const Defect defect = body_defect(graph[id], types, bodies)) return message(id, *defect);
   }
   if (const ValueId id = argument_named_twice(graph, arguments); id.valid())
     return message(id, "two arguments have this name");

@@ -7,7 +7,9 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/tensor/analysis/ancestors.h"
+#include "ir/tensor/loop.h"
 #include "passes/autodiff/join_pads.h"
+#include "passes/autodiff/loop_gradient.h"
 
 namespace lathe::ir {
 
@@ -34,9 +36,10 @@ class Sweep {
       arrive(seed.value, seed.gradient);
     }
     const auto region = ancestors(builder_.graph(), starts, [&](ValueId id) { return !contains(stop_at_, id); });
+    find_loops(region);
     for (const ValueId id : region) active_[id] = is_active(id);
     for (auto it = region.rbegin(); it != region.rend(); ++it)
-      if (active_[*it] && !contains(stop_at_, *it)) visit(*it);
+      if ((active_[*it] || is_loop(builder_.graph()[*it])) && !contains(stop_at_, *it)) visit(*it);
     std::vector<std::optional<Value>> results;
     for (const ValueId target : targets_) results.push_back(arrived(target));
     return results;
@@ -77,8 +80,46 @@ class Sweep {
     arrived_[id].add(gradient);
   }
 
+  /// Collects the results of each loop. The first one is visited after all readers of the others.
+  void find_loops(std::span<const ValueId> region) {
+    const Graph& graph = builder_.graph();
+    for (const ValueId id : region) {
+      if (!is_loop(graph[id])) continue;
+      const auto known = std::ranges::find_if(
+          loops_, [&](const auto& loop) { return is_same_loop(graph[loop.front()], graph[id]); });
+      if (known == loops_.end())
+        loops_.push_back({id});
+      else
+        known->push_back(id);
+    }
+  }
+
+  /// Propagates the gradients of all results of a loop to its operands.
+  void visit_loop(const std::vector<ValueId>& results) {
+    const Node node = builder_.graph()[results.front()];
+    std::vector<std::optional<Value>> cotangents(static_cast<std::size_t>(result_count(node)));
+    for (const ValueId id : results)
+      if (passes_gradient(builder_.graph()[id]))
+        cotangents[static_cast<std::size_t>(loop_result(builder_.graph()[id]))] = arrived(id);
+    if (std::ranges::none_of(cotangents, [](const auto& c) { return c.has_value(); })) return;
+    const auto needed = std::make_unique<bool[]>(node.operands.size());
+    for (std::size_t i = 0; i < node.operands.size(); ++i) needed[i] = active(node.operands[i]);
+    const std::span<const bool> wanted(needed.get(), node.operands.size());
+    const GraphBuilder::At at(builder_, node.loc.as_gradient());
+    const std::vector<Value> operands = values(node.operands);
+    const auto grads =
+        loop_gradient(builder_, {.node = node, .operands = operands, .cotangents = cotangents, .needed = wanted});
+    for (std::size_t i = 0; i < grads.size(); ++i)
+      if (grads[i]) arrive(node.operands[i], *grads[i]);
+  }
+
   /// Propagates the gradient of a node to its operands.
   void visit(ValueId id) {
+    if (is_loop(builder_.graph()[id])) {
+      const auto first = std::ranges::find(loops_, id, [](const auto& loop) { return loop.front(); });
+      if (first != loops_.end()) visit_loop(*first);
+      return;
+    }
     const auto grad = arrived(id);
     const Node node = builder_.graph()[id];  // a copy: the rules below add nodes
     if (!grad || node.operands.empty() || !passes_gradient(node)) return;
@@ -158,6 +199,7 @@ class Sweep {
   std::span<const ValueId> targets_, stop_at_;
   std::map<ValueId, bool> active_;
   std::map<ValueId, Arrived> arrived_;
+  std::vector<std::vector<ValueId>> loops_;  // the results of each loop, in order
 };
 
 }  // namespace

@@ -31,6 +31,7 @@
 #include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/expand.h"
+#include "passes/transforms/loops/simplify_loops.h"
 #include "passes/transforms/sizes/flat_collectives.h"
 #include "passes/transforms/sizes/known_sizes.h"
 
@@ -144,6 +145,10 @@ const std::vector<Stage>& stages() {
        .doc = "nodes that no result needs are dropped",
        .pass = [](Graph g, const Request&, const Machine&) { return ir::dce(std::move(g)); }},
       {.part = Part::every_target,
+       .name = "simplify-loops",
+       .doc = "loops over the same operands are merged; what does not change moves in front of them",
+       .pass = [](Graph g, const Request&, const Machine&) { return ir::simplify_loops(std::move(g)); }},
+      {.part = Part::every_target,
        .name = "canonicalize",
        .doc = "equivalent forms are rewritten to a canonical one",
        .pass = [](Graph g, const Request&, const Machine&) { return ir::canonicalize(std::move(g)); }},
@@ -167,6 +172,10 @@ const std::vector<Stage>& stages() {
        .name = "cse",
        .doc = "equal computations become one",
        .pass = [](Graph g, const Request&, const Machine&) { return ir::cse(std::move(g)); }},
+      {.part = Part::every_target,
+       .name = "simplify-loops",
+       .doc = "loops over the same operands are merged; what does not change moves in front of them",
+       .pass = [](Graph g, const Request&, const Machine&) { return ir::simplify_loops(std::move(g)); }},
       {.part = Part::every_target,
        .name = "chunk-rows",
        .doc = "large products whose results are only reduced along columns are split into chunks of rows",

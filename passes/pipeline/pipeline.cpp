@@ -10,6 +10,7 @@
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/support/visible.h"
+#include "ir/tensor/loop.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 
@@ -50,6 +51,7 @@ std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, con
 }
 
 Graph run_pass(const Pass& pass, Graph graph, InferredTypes& known) {
+  graph = on_bodies(std::move(graph), pass.run);
   Graph result = pass.run(std::move(graph));
   if (const auto defect = find_defect(result, known)) throw InternalError(*defect);
   return result;

@@ -37,6 +37,11 @@ bool same_attributes(const Attributes& a, const Attributes& b, bool names) {
       const auto& [a_name, a_value] = a.entries()[i];
       const auto& [b_name, b_value] = b.entries()[i];
       if (a_name != b_name || a_value.index() != b_value.index()) return false;
+      if (const auto* body = std::get_if<Body>(&a_value)) {
+        const Body& other = std::get<Body>(b_value);
+        if (!(names ? body->looks_like(other) : *body == other)) return false;
+        continue;
+      }
       if (!names && a_value == b_value) continue;
       if (print_attribute(a_value) != print_attribute(b_value)) return false;
     }

@@ -109,7 +109,7 @@ class Finder {
     return std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(), b.entries().end(),
                       [](const auto& x, const auto& y) {
                         return x.first == y.first &&
-                               (x.first == "stream" || print_attribute(x.second) == print_attribute(y.second));
+                               (x.first == "stream" || print_whole(x.second) == print_whole(y.second));
                       });
   }
 

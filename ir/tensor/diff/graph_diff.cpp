@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/diff/match_values.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
@@ -105,7 +106,20 @@ class Differ {
     }
   }
 
+  /// Adds the first difference of two bodies, without its lines.
+  static void compare_bodies(const Node& a, const Node& b, std::vector<std::string>& changes) {
+    for (const auto& [name, value] : a.attrs.entries()) {
+      const auto* left = std::get_if<Body>(&value);
+      const Attribute* other = left ? b.attrs.find(name) : nullptr;
+      const auto* right = other ? std::get_if<Body>(other) : nullptr;
+      if (!right) continue;
+      if (const auto found = difference(left->graph(), right->graph()))
+        changes.push_back(fmt::format("in its body {}", found->substr(0, found->find(":\n"))));
+    }
+  }
+
   void compare_attributes(const Node& a, const Node& b, std::vector<std::string>& changes) const {
+    compare_bodies(a, b, changes);
     std::map<std::string, std::pair<std::string, std::string>> texts;
     for (const auto& [name, value] : a.attrs.entries()) texts[name].first = print_attribute(value);
     for (const auto& [name, value] : b.attrs.entries()) texts[name].second = print_attribute(value);

@@ -36,7 +36,7 @@ struct Side {
     std::size_t hash = hash_text(node.op->name.value);
     if (node.op->as<Argument>()) hash = mix_hash(hash, hash_text(node.name));
     for (const auto& [name, value] : node.attrs.entries())
-      hash = mix_hash(mix_hash(hash, hash_text(name)), hash_text(print_attribute(value)));
+      hash = mix_hash(mix_hash(hash, hash_text(name)), hash_text(print_whole(value)));
     return mix_hash(hash, hash_text(print_type(node.type, true)));
   }
 

@@ -28,6 +28,13 @@ HostTensor evaluate_reduce(const Node& node, const Reduce& meaning, const HostTe
 HostTensor evaluate_contraction(const Node& node, const Contraction& meaning, const HostTensor& lhs,
                                 const HostTensor& rhs, const Sizes& sizes);
 
+/// Evaluates one result of a loop.
+HostTensor evaluate_loop(const Node& node, OperandTensors operands, const DimBindings& bindings,
+                         const InterpretOptions& options);
+/// Evaluates nodes of a graph for values of its arguments, which are in their order.
+std::vector<HostTensor> evaluate_graph(const Graph& graph, OperandTensors arguments, std::span<const ValueId> wanted,
+                                       const DimBindings& bindings, const InterpretOptions& options);
+
 /// Evaluates any op on operands in their evaluation dtypes; `graph` contains the node. Composites use their
 /// expansion.
 HostTensor evaluate_node(const Graph& graph, const Node& node, OperandTensors operands, const DimBindings& bindings,

@@ -85,6 +85,7 @@ class Interpreter {
       return evaluate_contraction(node, *meaning, *operands[0], *operands[1], sizes);
     if (const auto* meaning = node.op->as<Custom>())
       return meaning->reference(with_bound_attributes(node, bindings_), operands, sizes);
+    if (node.op->as<Loop>()) return evaluate_loop(node, operands, bindings_, options_);
     const auto* meaning = node.op->as<Composite>();
     LATHE_ASSERT(meaning);
     return expand(node, *meaning, operands);
@@ -113,6 +114,11 @@ class Interpreter {
 };
 
 }  // namespace
+
+std::vector<HostTensor> evaluate_graph(const Graph& graph, OperandTensors arguments, std::span<const ValueId> wanted,
+                                       const DimBindings& bindings, const InterpretOptions& options) {
+  return Interpreter(graph, bindings, options).run(arguments, wanted);
+}
 
 HostTensor to_result(HostTensor value, DType dtype, bool round) {
   return round || dtype == i32 ? value.cast(dtype) : std::move(value);

@@ -23,6 +23,7 @@ struct Hash {
   std::size_t operator()(const std::vector<double>& v) const { return list(v, std::min<std::size_t>(v.size(), 16)); }
   std::size_t operator()(const Number& v) const { return (*this)(v.real()); }
   std::size_t operator()(const NumberList& v) const { return (*this)(v.reals()); }
+  std::size_t operator()(const Body& v) const { return v.hash(); }
 
   template <class T>
   std::size_t list(const std::vector<T>& values, std::size_t count) const {

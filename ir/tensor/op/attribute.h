@@ -13,16 +13,17 @@
 #include "ir/support/error.h"
 #include "ir/support/numbers/number.h"
 #include "ir/support/shape.h"
+#include "ir/tensor/op/body.h"
 
 namespace lathe::ir {
 
 /// A parameter of an op. Text forms: true, 3, 0.5, "ij,jk->ik", f32, n_seq, [1, 2], [0.5], and for a shape [nbatches,
 /// h=8]. The op's spec defines the kind of each name. A number has the dtype of an operand or of another attribute:
-/// unlike a real, it can hold every i64.
+/// unlike a real, it can hold every i64. A body is printed before the first node that has it; @step refers to it.
 using Attribute = std::variant<bool, std::int64_t, double, std::string, DType, Dim, std::vector<std::int64_t>,
-                               std::vector<double>, Shape, Number, NumberList>;
+                               std::vector<double>, Shape, Number, NumberList, Body>;
 /// The alternatives of Attribute, in the same order.
-enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals, shape, number, numbers };
+enum class AttrKind { boolean, integer, real, text, dtype, dim, integers, reals, shape, number, numbers, body };
 
 /// Named attributes, in the order of the op's schema. Copies share entries until one is set.
 class Attributes {

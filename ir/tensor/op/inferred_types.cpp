@@ -34,6 +34,7 @@ struct LooksLike {
     const auto& numbers = std::get<NumberList>(other);
     return alike(v.reals(), numbers.reals()) && v.integer_rests() == numbers.integer_rests();
   }
+  bool operator()(const Body& v) const { return v.looks_like(std::get<Body>(other)); }
   template <class T>
   bool operator()(const T& v) const {
     return v == std::get<T>(other);

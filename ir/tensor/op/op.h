@@ -145,8 +145,12 @@ struct Custom {
   Sharding sharding;
 };
 
+/// Runs the graph in its attribute `body` once per iteration: ir/ops/loop.h.
+struct Loop {};
+
+using MeaningForm = std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom, Loop>;
 /// A closed variant without a default: a record without a meaning does not compile.
-struct Meaning : std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom> {
+struct Meaning : MeaningForm {
   using variant::variant;
   Meaning() = delete;
 };
@@ -175,7 +179,10 @@ struct FromExpansion {};
 struct NotDifferentiable {
   std::string_view why;
 };
-struct Gradient : std::variant<GradientRule, FromExpansion, NotDifferentiable> {
+/// The gradients of all results of a loop together are another loop: passes/autodiff/loop_gradient.h.
+struct ThroughBody {};
+using GradientForm = std::variant<GradientRule, FromExpansion, NotDifferentiable, ThroughBody>;
+struct Gradient : GradientForm {
   using variant::variant;
   Gradient() = delete;
 };
@@ -211,8 +218,7 @@ struct Op {
 
   template <class T>
   const T* as() const {
-    using Any = std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom>;
-    return std::get_if<T>(&static_cast<const Any&>(meaning));
+    return std::get_if<T>(&static_cast<const MeaningForm&>(meaning));
   }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
+#include <utility>
 
 #include "ir/support/nearest.h"
 #include "ir/support/numbers/float_environment.h"
@@ -22,17 +23,21 @@ using namespace detail;
 /// written.
 class GraphParser {
  public:
-  GraphParser(GraphTokens& in, const OpSet& ops) : in_(in), ops_(ops), builder_(read_header()) {}
+  /// Reads the name of a graph or, with `depth` > 0, of a body in that many graphs.
+  GraphParser(GraphTokens& in, const OpSet& ops, int depth = 0)
+      : in_(in), ops_(ops), depth_(depth), builder_(read_header()) {}
 
   Graph parse() {
     parse_text();
-    if (in_.peek().kind != TokenKind::end) in_.fail_expected("the end of the text after the graph's '}'");
+    if (depth_ == 0 && in_.peek().kind != TokenKind::end)
+      in_.fail_expected("the end of the text after the graph's '}'");
     Graph graph = builder_.finish();
     merge_checks(graph);
     return graph;
   }
 
   LabelledGraph parse_written() {
+    as_written_ = true;
     parse_text();
     LabelledGraph result;
     result.graph.name = builder_.graph().name;
@@ -99,7 +104,7 @@ class GraphParser {
   }
 
   std::string read_header() {
-    if (!in_.peek().is_word("graph"))
+    if (depth_ == 0 && !in_.peek().is_word("graph"))
       in_.fail_expected("'graph'", "a program reads: graph @name(input %x: f32[n]) { ... }");
     in_.take();
     return in_.expect(TokenKind::graph_name, "the graph's name, such as @model").value;
@@ -172,7 +177,24 @@ class GraphParser {
     if (in_.peek().is_word("output")) return parse_output();
     if (in_.peek().is_word("update")) return parse_update();
     if (in_.peek().is_word("check")) return checks_.push_back(detail::parse_check(in_));
-    in_.fail_expected("a value to define, output, update, check or '}'");
+    if (in_.peek().is_word("body")) return parse_body();
+    in_.fail_expected("a value to define, output, update, check, body or '}'");
+  }
+
+  /// body @step(state %h: f32[n], input %x: f32[n]) { ... }
+  void parse_body() {
+    const Token first = in_.peek();
+    if (depth_ >= in_.limits().nesting)
+      in_.fail(first, fmt::format("bodies are nested more than {} deep", in_.limits().nesting));
+    auto outer = std::exchange(in_.bodies(), {});
+    GraphParser inner(in_, ops_, depth_ + 1);
+    Graph graph = as_written_ ? inner.parse_written().graph : inner.parse();
+    in_.bodies() = std::move(outer);
+    if (in_.bodies().contains(graph.name))
+      in_.fail(first, fmt::format("there is a body @{} already", graph.name),
+               "each body has a name of its own; rename this one");
+    std::string name = graph.name;
+    in_.bodies().emplace(std::move(name), Body(std::move(graph)));
   }
 
   const Op& parse_op_name() {
@@ -301,6 +323,8 @@ class GraphParser {
 
   GraphTokens& in_;
   const OpSet& ops_;
+  int depth_;
+  bool as_written_ = false;
   GraphBuilder builder_;
   Graph written_;
   std::unordered_map<std::string, Defined> values_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,9 +24,12 @@ class GraphTokens : public syntax::TokenStream {
  public:
   GraphTokens(const Source& source, const ParseLimits& limits) : TokenStream(source), limits_(limits) {}
   const ParseLimits& limits() const { return limits_; }
+  /// The bodies by name that the graph around the next token has so far.
+  std::map<std::string, Body>& bodies() { return bodies_; }
 
  private:
   ParseLimits limits_;
+  std::map<std::string, Body> bodies_;
 };
 
 Dim parse_dim(GraphTokens& in);

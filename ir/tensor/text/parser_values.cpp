@@ -101,6 +101,14 @@ Attribute parse_attribute(GraphTokens& in, AttrKind kind) {
       parse_list(in, in.limits().list_items, "numbers", [&] { items.push_back(parse_number(in)); });
       return items;
     }
+    case AttrKind::body: {
+      const Token name = in.expect(TokenKind::graph_name, "the name of a body, such as @step");
+      const auto found = in.bodies().find(name.value);
+      if (found == in.bodies().end())
+        in.fail(name, fmt::format("there is no body {} above this line", name.spelling),
+                "a body is defined in the graph before its first loop: body @step(...) { ... }");
+      return found->second;
+    }
   }
   throw InternalError("an attribute kind out of range");
 }

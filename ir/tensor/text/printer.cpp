@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/position_labels.h"
 
@@ -18,17 +22,47 @@ void pad_to_stop(std::string& line, std::size_t first) {
   line.append(stop - line.size(), ' ');
 }
 
-std::string attributes_text(const Node& node) {
+/// The bodies of a graph's loops and their labels: the names of their graphs, numbered if two have one name.
+class BodyLabels {
+ public:
+  /// Returns the label of a body that was added, and otherwise the name of its graph.
+  std::string operator()(const Body& body) const {
+    for (const auto& [known, label] : labels_)
+      if (known.looks_like(body)) return label;
+    return body.graph().name;
+  }
+  /// Returns whether it is new.
+  bool add(const Body& body) {
+    for (const auto& [known, other] : labels_)
+      if (known.looks_like(body)) return false;
+    std::string label = body.graph().name;
+    for (int number = 2; std::ranges::find(taken_, label) != taken_.end(); ++number)
+      label = fmt::format("{}.{}", body.graph().name, number);
+    taken_.push_back(label);
+    labels_.emplace_back(body, std::move(label));
+    return true;
+  }
+
+ private:
+  std::vector<std::pair<Body, std::string>> labels_;
+  std::vector<std::string> taken_;
+};
+
+std::string attributes_text(const Node& node, const BodyLabels& bodies) {
   std::string text;
-  for (const auto& [name, value] : node.attrs.entries())
-    if (!is_default(*node.op, name, value))
-      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, print_attribute(value));
+  for (const auto& [name, value] : node.attrs.entries()) {
+    if (is_default(*node.op, name, value)) continue;
+    const auto* body = std::get_if<Body>(&value);
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name,
+                        body ? sigiled('@', bodies(*body)) : print_attribute(value));
+  }
   return text.empty() ? text : " {" + text + "}";
 }
 
 /// `label` returns the label of a value.
 template <class Label>
-std::string node_text(const Graph& graph, ValueId id, const Label& label, const PrintOptions& options) {
+std::string node_text(const Graph& graph, ValueId id, const Label& label, const PrintOptions& options,
+                      const BodyLabels& bodies = {}) {
   const Node& node = graph[id];
   std::string line;
   if (node.op->as<Argument>()) {
@@ -36,7 +70,7 @@ std::string node_text(const Graph& graph, ValueId id, const Label& label, const 
   } else {
     line = fmt::format("{} = {}", label(id), node.op->name.value);
     for (std::size_t i = 0; i < node.operands.size(); ++i) line += (i == 0 ? " " : ", ") + label(node.operands[i]);
-    line += attributes_text(node);
+    line += attributes_text(node, bodies);
     pad_to_stop(line, 42);
     line += ": " + print_type(node.type, options.strides);
     if (!node.name.empty()) line += "  name(" + quoted(node.name) + ")";
@@ -50,9 +84,8 @@ std::string node_text(const Graph& graph, ValueId id, const Label& label, const 
 
 /// Returns the header: on one line if it is short and has no locations, otherwise one argument per line.
 template <class Label>
-std::string signature(const Graph& graph, const Label& label, const PrintOptions& options) {
+std::string signature(const std::string& head, const Graph& graph, const Label& label, const PrintOptions& options) {
   constexpr std::size_t width = 118;
-  const std::string head = "graph " + sigiled('@', graph.name);
   std::string one_line = head + "(", lines = head + "(";
   bool first = true;
   for (const ValueId id : graph.arguments()) {
@@ -104,11 +137,41 @@ std::string print(const Graph& graph, const PrintOptions& options) {
   return print(graph, value_labels(graph), options);
 }
 
-std::string print(const Graph& graph, const NodeMap<std::string>& labels, const PrintOptions& options) {
+namespace {
+
+std::string print_block(const std::string& head, const Graph& graph, const NodeMap<std::string>& labels,
+                        const PrintOptions& options);
+
+std::string indented(const std::string& block) {
+  std::string text;
+  for (std::size_t begin = 0; begin < block.size();) {
+    const std::size_t end = block.find('\n', begin) + 1;
+    text += "  " + block.substr(begin, end - begin);
+    begin = end;
+  }
+  return text;
+}
+
+/// Returns the blocks of the node's bodies that no earlier node has.
+std::string new_bodies(const Node& node, BodyLabels& bodies, const PrintOptions& options) {
+  std::string text;
+  for (const auto& [name, value] : node.attrs.entries())
+    if (const auto* body = std::get_if<Body>(&value); body && bodies.add(*body))
+      text += indented(
+          print_block("body " + sigiled('@', bodies(*body)), body->graph(), value_labels(body->graph()), options));
+  return text;
+}
+
+std::string print_block(const std::string& head, const Graph& graph, const NodeMap<std::string>& labels,
+                        const PrintOptions& options) {
   const auto label = [&](ValueId v) -> const std::string& { return labels[v]; };
-  std::string text = signature(graph, label, options);
-  for (const ValueId id : all_values(graph))
-    if (!graph[id].op->as<Argument>()) text += "  " + node_text(graph, id, label, options) + "\n";
+  std::string text = signature(head, graph, label, options);
+  BodyLabels bodies;
+  for (const ValueId id : all_values(graph)) {
+    if (graph[id].op->as<Argument>()) continue;
+    text += new_bodies(graph[id], bodies, options);
+    text += "  " + node_text(graph, id, label, options, bodies) + "\n";
+  }
   for (const Output& output : graph.outputs)
     text += fmt::format("  output {} {}\n", quoted(output.name), label(output.value));
   for (const Update& update : graph.updates)
@@ -116,6 +179,17 @@ std::string print(const Graph& graph, const NodeMap<std::string>& labels, const 
   if (options.checks)
     for (const DimCheck& check : graph.checks) text += "  " + print_check(check, options) + "\n";
   return text + "}\n";
+}
+
+}  // namespace
+
+std::string print(const Graph& graph, const NodeMap<std::string>& labels, const PrintOptions& options) {
+  return print_block("graph " + sigiled('@', graph.name), graph, labels, options);
+}
+
+std::string print_whole(const Attribute& attribute) {
+  const auto* body = std::get_if<Body>(&attribute);
+  return body ? print(body->graph(), {.locations = false}) : print_attribute(attribute);
 }
 
 std::string print_node(const Graph& graph, ValueId id, const PrintOptions& options) {

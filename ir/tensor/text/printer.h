@@ -37,7 +37,8 @@ NodeMap<std::string> value_labels(const Graph& graph);
 std::string value_label(const Graph& graph, ValueId id);
 
 /// Pieces of the text.
-std::string print_attribute(const Attribute& attribute);
+std::string print_attribute(const Attribute& attribute);  ///< of a body the name: "@step"
+std::string print_whole(const Attribute& attribute);      ///< of a body all of its text, without locations
 std::string print_type(const TensorType& type, bool strides = false);  ///< "f32[n, h=8] strided"
 std::string print_location(const Location& loc);  ///< loc(gradient "mha.cpp":14 in "encoder.0"), loc(unknown)
 std::string print_real(double value);  ///< the shortest text that reads back: "0.1", "1.0", "-1e9", "inf", "nan"

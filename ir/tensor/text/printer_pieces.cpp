@@ -31,6 +31,7 @@ struct AttributePrinter {
   std::string operator()(const Shape& v) const { return v.to_string(); }
   std::string operator()(const Number& v) const { return print_number(v); }
   std::string operator()(const NumberList& v) const { return list(v, print_number); }
+  std::string operator()(const Body& v) const { return sigiled('@', v.graph().name); }
 };
 
 }  // namespace

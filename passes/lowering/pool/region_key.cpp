@@ -144,6 +144,7 @@ class KeyWriter {
     list(v.reals());
     list(v.integer_rests());
   }
+  void value(const ir::Body&) { throw InternalError("a loop has no kernels of its own"); }
   template <class T>
   void value(const std::vector<T>& v) {
     list(v);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "ir/tensor/loop.h"
 #include "passes/chunks/explain_chunks.h"
 #include "passes/compile/compilation.h"
 #include "passes/explain/explain_attention.h"
@@ -38,7 +39,9 @@ struct ExplainOptions {
 };
 
 std::string chunks_text(const ir::Graph& from, const ExplainOptions& options) {
-  const ir::Graph graph = ir::with_sizes(from, given_dims(from, options.dims));
+  const DimBindings sizes = given_dims(from, options.dims);
+  const auto with_sizes = [&](const ir::Graph& each) { return ir::with_sizes(each, sizes); };
+  const ir::Graph graph = with_sizes(ir::on_bodies(from, with_sizes));
   const ir::Graph passed = ir::run_pipeline(graph, ir::default_pipeline({.on = false})).graph;
   return explain_row_chunks(passed, options.row_chunks.value_or(RowChunks{}));
 }
