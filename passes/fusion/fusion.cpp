@@ -8,6 +8,7 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/containers/jagged_list.h"
 #include "ir/tensor/analysis/users.h"
+#include "ir/tensor/loop.h"
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"
@@ -150,7 +151,7 @@ class Planner {
       if (const int attention = attention_.region_summed_by(id); attention >= 0)
         attention_.add_output(attention, plan_.region(id));
     } else if (const auto own = own_region(node)) {
-      if (!join_other_segments(id)) start(id, *own, node.type.shape);
+      if (!join_other_segments(id) && !join_other_results(id)) start(id, *own, node.type.shape);
     } else if (node.op->as<Reduce>()) {
       place_reduction(id);
     } else if (!add_in_place(id) && !join(id)) {
@@ -166,13 +167,30 @@ class Planner {
       const int r = plan_.region(other);
       if (other == id || r < 0 || graph_[other].op != node.op || graph_[other].operands != node.operands) continue;
       if (!may_come_as_early(options_.recomputed, {id}, plan_.regions[r].members)) continue;
-      plan_.region_of[id] = r;
-      plan_.regions[r].members.push_back(id);
-      plan_.dims[id] = plan_.space[id] = identity_dims(node.type.shape);
-      sizes_->note(id);
+      add_member(id, r);
       return true;
     }
     return false;
+  }
+
+  /// All results of a loop are one region.
+  bool join_other_results(ValueId id) {
+    if (!is_loop(graph_[id])) return false;
+    for (std::size_t r = 0; r < plan_.regions.size(); ++r) {
+      const Region& region = plan_.regions[r];
+      if (region.kind() != RegionKind::loop || !is_same_loop(graph_[region.members[0]], graph_[id])) continue;
+      add_member(id, static_cast<int>(r));
+      return true;
+    }
+    return false;
+  }
+
+  /// Adds a node that has a domain of its own.
+  void add_member(ValueId id, int region) {
+    plan_.region_of[id] = region;
+    plan_.regions[region].members.push_back(id);
+    plan_.dims[id] = plan_.space[id] = identity_dims(graph_[id].type.shape);
+    sizes_->note(id);
   }
 
   /// The base of a scatter_add is computed in the storage of the sum. If the base is such a sum itself, this includes

@@ -6,6 +6,7 @@
 
 #include "ir/ops/draws.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/tensor/loop.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/order/dependence.h"
 #include "passes/fusion/reads.h"
@@ -36,6 +37,8 @@ NodeMap<Uses> find_uses(const Graph& graph, const NodeMap<bool>& row_sums) {
     const bool alias = is_alias(node);
     if (reads_by_address(node) && !is_index_check(graph, node)) uses[node.operands[0]].memory = true;
     if (!row_sums.empty() && row_sums[{i}]) uses[node.operands[1]].memory = true;
+    if (is_loop(node))
+      for (const ValueId operand : node.operands) uses[operand].memory = true;
     for (const ValueId operand : node.operands) {
       Uses& use = uses[operand];
       if (!alias) {

@@ -10,7 +10,9 @@
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
+#include "ir/tensor/loop.h"
 #include "ir/tensor/verifier.h"
+#include "passes/lowering/add_body.h"
 #include "passes/lowering/place_buffers.h"
 #include "passes/lowering/pool/kernel_pool.h"
 #include "passes/lowering/region_kernels.h"
@@ -32,11 +34,13 @@ class Lowering {
         plan_(std::move(plan)),
         machine_(machine),
         pool_(pool),
+        options_(options),
         tuning_(options.tuning),
         buffers_(graph, plan_, program_) {
     program_.name = graph.name;
     program_.checks = graph.checks;
     program_.regions = static_cast<int>(plan_.regions.size());
+    next_region_ = program_.regions;
   }
 
   Program run() {
@@ -56,9 +60,8 @@ class Lowering {
               return workspace(ProgramBuffer::Kind::scratch, dtype, elements, std::move(name));
             },
         .tuning = tuning_ ? &*tuning_ : nullptr};
-    for (int r = 0; r < program_.regions; ++r) lower_region(context, r);
-    int copies = 0;
-    for (const auto& [state, value] : buffers_.copies()) copy_back(state, value, copies);
+    for (int r = 0; r < static_cast<int>(plan_.regions.size()); ++r) lower_region(context, r);
+    for (const auto& [state, value] : buffers_.copies()) copy_back(state, value);
     return std::move(program_);
   }
 
@@ -74,6 +77,7 @@ class Lowering {
   void lower_region(const LoweringContext& context, int number) {
     const Region& region = plan_.regions[number];
     if (region.kind() == RegionKind::collective) return add_collective(region.members[0], number);
+    if (region.kind() == RegionKind::loop) return add_loop(region);
     const RegionKey key = region_key(context, region);
     auto launches = pool_.regions.find(key, [this](const ProgramBuffer& buffer) { return buffers_.add(buffer); });
     if (!launches) {
@@ -222,25 +226,66 @@ class Lowering {
     program_.collectives.push_back(std::move(collective));
   }
 
-  void copy_back(ValueId state, ValueId value, int& copies) {
-    auto [kernel, launch, touched, candidates] = machine_.copy(machine_.info, graph_[state].type.dtype, buffer(value),
-                                                               buffer(state), graph_[state].type.shape.numel());
+  void copy_back(ValueId state, ValueId value) {
+    copy(buffer(value), buffer(state), graph_[state].type, visible(graph_[state].name), graph_[value].loc);
+  }
+
+  void copy(int from, int to, const TensorType& type, std::string name, const Location& loc) {
+    auto [kernel, launch, touched, candidates] =
+        machine_.copy(machine_.info, type.dtype, from, to, type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
-    launch.info.region = program_.regions + copies++;
-    launch.info.ops = {{.name = visible(graph_[state].name), .loc = graph_[value].loc}};
-    launch.loc = graph_[value].loc;
+    launch.info.region = next_region_++;
+    launch.info.ops = {{.name = std::move(name), .loc = loc}};
+    launch.loc = loc;
     launch.kernel = kernel_of(pool_.add(std::move(kernel)), [] { return std::vector<std::string>(); });
     program_.launches.push_back(std::move(launch));
+  }
+
+  /// Adds the launches of a loop's body. The carries are in the buffers of their last values.
+  void add_loop(const Region& region) {
+    const Node& node = graph_[region.members[0]];
+    const Graph& body = loop_body(node).graph();
+    LoopPlaces places{.trips = loop_trips(node), .reverse = loop_reverse(node), .name = body.name, .loc = node.loc};
+    std::vector<int> results(static_cast<std::size_t>(result_count(node)), -1);
+    for (const ValueId id : region.members) results[static_cast<std::size_t>(loop_result(graph_[id]))] = buffer(id);
+    const auto carries = static_cast<std::size_t>(carry_count(node));
+    const std::vector<ValueId> arguments = body.arguments();
+    for (std::size_t c = 0; c < carries; ++c) {
+      const Node& carry = body[arguments[c]];
+      if (results[c] < 0)
+        results[c] = buffers_.add({.name = visible(carry.name),
+                                   .dtype = carry.type.dtype,
+                                   .elements = carry.type.shape.numel(),
+                                   .data = {},
+                                   .loc = carry.loc});
+      copy(dense_buffer(node.operands[static_cast<int>(c)]), results[c], carry.type, visible(carry.name), carry.loc);
+    }
+    places.carries.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carries));
+    places.outputs.assign(results.begin() + static_cast<std::ptrdiff_t>(carries), results.end());
+    for (std::size_t i = carries; i < arguments.size(); ++i)
+      places.inputs.push_back(dense_buffer(node.operands[static_cast<int>(i)]));
+    places.sequences = sequence_count(node);
+    Program inner = Lowering(body, fuse_regions(body, machine_, options_), machine_, options_, pool_).run();
+    next_region_ = add_body(program_, std::move(inner), places, next_region_);
+  }
+
+  /// Returns the buffer of an operand that store_loop_operands() has given memory of its own.
+  int dense_buffer(ValueId operand) const {
+    const Placement& placed = placement(operand);
+    LATHE_ASSERT(placed.offset.is(0) && (graph_[placed.base].op == &ops::constant || plan_.is_stored(placed.base)));
+    return buffer(operand);
   }
 
   const Graph& graph_;
   FusionPlan plan_;
   const Machine& machine_;
   KernelPool& pool_;
+  const LowerOptions& options_;
   std::optional<TuningChoices> tuning_;
   std::unordered_map<int, int> kernel_of_;  // pool index to program index
   Program program_;
   BufferPlacement buffers_;
+  int next_region_ = 0;  // the number of the next launch that is not of a region of this graph
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/tensor/loop.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
@@ -166,6 +167,27 @@ Graph store_tables(Graph graph) {
   });
 }
 
+Graph store_loop_operands(Graph graph) {
+  // Views that keep the order of elements share the memory of what they view.
+  const auto is_dense = [&](const Graph& of, ValueId id) {
+    while (is_alias(of[id]) && canonical::keeps_order(*of[id].op)) id = of[id].operands[0];
+    return !is_alias(of[id]) && !is_splat(of[id]);
+  };
+  const auto lacks_memory = [&](const Node& node) {
+    return is_loop(node) &&
+           std::ranges::any_of(node.operands, [&](ValueId operand) { return !is_dense(graph, operand); });
+  };
+  if (std::ranges::none_of(graph.nodes, lacks_memory)) return graph;
+  return rebuild(graph,
+                 [&](GraphBuilder& b, const Node& node, std::span<const Value> operands) -> std::optional<Value> {
+                   if (!lacks_memory(node)) return std::nullopt;
+                   std::vector<Value> now(operands.begin(), operands.end());
+                   for (std::size_t i = 0; i < now.size(); ++i)
+                     if (!is_dense(graph, node.operands[i])) now[i] = b.add(ops::contiguous, {now[i]});
+                   return b.add(*node.op, now, node.attrs);
+                 });
+}
+
 Graph own_results(Graph graph) {
   if (!result_without_node(graph)) return graph;
   GraphBuilder builder(std::move(graph));
@@ -202,7 +224,7 @@ void verify_prepared(const Graph& graph) {
 
 Graph prepare_for_fusion(const Graph& graph) {
   Graph prepared = split_concats(split_batches(flat_collectives(graph)));
-  return own_results(store_tables(split_reductions(std::move(prepared))));
+  return own_results(store_loop_operands(store_tables(split_reductions(std::move(prepared)))));
 }
 
 }  // namespace lathe

@@ -17,6 +17,8 @@ ir::Graph split_concats(ir::Graph graph);
 ir::Graph split_reductions(ir::Graph graph);
 /// Stores a splat constant in memory where its elements are looked up by address.
 ir::Graph store_tables(ir::Graph graph);
+/// Stores each operand of a loop in memory of its own, row-major: the loop's iterations read parts of it.
+ir::Graph store_loop_operands(ir::Graph graph);
 /// Makes each output and update a computed node of its own: a `contiguous` copy replaces a view, an argument or a
 /// value that two of them share.
 ir::Graph own_results(ir::Graph graph);

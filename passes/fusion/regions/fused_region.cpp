@@ -17,8 +17,8 @@ const Form& get(const Region& region, std::string_view wanted) {
 }  // namespace
 
 std::string_view name(RegionKind kind) {
-  static constexpr std::string_view names[] = {"rows", "product", "columns", "scatter",    "attention",
-                                               "scan", "sort",    "grouped", "triangular", "collective"};
+  static constexpr std::string_view names[] = {"rows", "product", "columns",    "scatter",    "attention", "scan",
+                                               "sort", "grouped", "triangular", "collective", "loop"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -34,6 +34,7 @@ RegionForm form_of(RegionKind kind) {
     case RegionKind::grouped: return GroupedRegion{};
     case RegionKind::triangular: return TriangularRegion{};
     case RegionKind::collective: return CollectiveRegion{};
+    case RegionKind::loop: return LoopRegion{};
   }
   throw InternalError("a kind of region out of range");
 }

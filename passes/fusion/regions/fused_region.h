@@ -34,9 +34,10 @@ struct SortRegion {};
 struct GroupedRegion {};
 struct TriangularRegion {};
 struct CollectiveRegion {};
+struct LoopRegion {};
 
 using RegionForm = std::variant<RowsRegion, ProductRegion, ColumnsRegion, ScatterRegion, AttentionRegion, ScanRegion,
-                                SortRegion, GroupedRegion, TriangularRegion, CollectiveRegion>;
+                                SortRegion, GroupedRegion, TriangularRegion, CollectiveRegion, LoopRegion>;
 /// Returns the form of a kind, without its data.
 RegionForm form_of(RegionKind kind);
 

@@ -1,10 +1,13 @@
 #include "passes/fusion/regions/own_region.h"
 
+#include "ir/tensor/loop.h"
+
 namespace lathe {
 
 using ir::CustomKind;
 
 std::optional<RegionKind> own_region(const ir::Node& node) {
+  if (ir::is_loop(node)) return RegionKind::loop;
   const auto* custom = node.op->as<ir::Custom>();
   if (!custom) return std::nullopt;
   switch (custom->kind) {

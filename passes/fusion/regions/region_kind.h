@@ -18,9 +18,11 @@ enum class RegionKind : std::uint8_t {
   grouped,     ///< a grouped_matmul, or each segment_outer of the same operands
   triangular,  ///< a cholesky or a solve_triangular
   collective,  ///< a collective: no kernel computes it
+  loop,        ///< all results of a loop: the regions of its body compute them
 };
-inline constexpr int region_kinds = 10;
-/// "rows", "product", "columns", "scatter", "attention", "scan", "sort", "grouped", "triangular" or "collective".
+inline constexpr int region_kinds = 11;
+/// "rows", "product", "columns", "scatter", "attention", "scan", "sort", "grouped", "triangular", "collective"
+/// or "loop".
 std::string_view name(RegionKind kind);
 
 }  // namespace lathe
