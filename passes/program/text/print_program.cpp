@@ -170,6 +170,7 @@ std::string_view name(ProgramBuffer::Kind kind) {
     case ProgramBuffer::Kind::constant: return "constant";
     case ProgramBuffer::Kind::temporary: return "temporary";
     case ProgramBuffer::Kind::scratch: return "scratch";
+    case ProgramBuffer::Kind::slice: return "slice";
   }
   throw InternalError("a kind of buffer out of range");
 }

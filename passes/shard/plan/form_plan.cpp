@@ -136,6 +136,7 @@ class PartialPlanner {
       return combine_of(meaning->combine) == combine ? combine : std::nullopt;
     if (node.op->as<Contraction>()) return sum && one_of_two(node) ? combine : std::nullopt;
     if (node.op->as<Elementwise>()) return elementwise(node, sum) ? combine : std::nullopt;
+    if (node.op->as<Loop>()) return std::nullopt;
     const auto* custom = node.op->as<Custom>();
     LATHE_ASSERT(custom);
     const bool moves = (custom->kind == CustomKind::gather && !may(node.operands[1])) ||

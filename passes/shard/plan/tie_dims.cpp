@@ -41,9 +41,19 @@ class DimTies {
     if (const auto* meaning = node.op->as<View>()) return tie_view(id, meaning->map(graph_, node));
     if (node.op->as<Reduce>()) return tie_reduce(id);
     if (const auto* meaning = node.op->as<Contraction>()) return tie_contraction(id, meaning->roles(node));
+    if (node.op->as<Loop>()) return block_loop(id);
     const auto* meaning = node.op->as<Custom>();
     LATHE_ASSERT(meaning);
     tie_custom(id, meaning->sharding);
+  }
+
+  /// Each process runs all of a loop.
+  void block_loop(ValueId id) {
+    const auto block_all = [&](ValueId value) {
+      for (int d = 0; d < graph_[value].type.rank(); ++d) block(value, d, {id, "each process runs all of the loop"});
+    };
+    for (const ValueId operand : graph_[id].operands) block_all(operand);
+    block_all(id);
   }
 
   void tie(ValueId operand, int operand_dim, ValueId result, int result_dim) {

@@ -23,6 +23,12 @@ Tensor z(Graph& g, const Shape& shape, DType dtype = f32) { return g.input("z", 
 
 Tensor w(Graph& g) { return g.parameter("w", f32, {}); }
 
+/// Bodies of loops.
+LoopStep add_first(std::span<const Tensor> carries, std::span<const Tensor> elements) {
+  return {{carries[0] + elements[0]}};
+}
+LoopStep twice(std::span<const Tensor> carries, std::span<const Tensor>) { return {{carries[0], carries[0]}}; }
+
 constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
 // One row, one line: the line of the row is the line of its op.
@@ -108,6 +114,18 @@ const std::vector<DslError> table = {
     {__LINE__, "one_hot_classes", "-1", [](Graph& g) { one_hot(x(g, {2}, i64), -1, f32); }},
     {__LINE__, "constant_count", "3", [](Graph& g) { g.literal({3}, {1, 2}, f32); }},
     {__LINE__, "dequantize_scales", "[2, 2]", [](Graph& g) { dequantize(x(g, {2, 3}, i8), y(g, {2, 2})); }},
+    // loops
+    {__LINE__, "loop_sequence", "no sequence", [](Graph& g) { scan({x23(g)}, {}, add_first); }},
+    {__LINE__, "loop_sequence", "sequence 0", [](Graph& g) { scan({x23(g)}, {y(g, {})}, add_first); }},
+    {__LINE__, "loop_carry", "f32[4, 2, 3]", [](Graph& g) { scan({x23(g)}, {y(g, {4, 4, 2, 3})}, add_first); }},
+    {__LINE__, "loop_carry", "2 values for 1", [](Graph& g) { scan({x23(g)}, {y(g, {4, 2, 3})}, twice); }},
+    {__LINE__, "loop_carry", "no carry", [](Graph&) { repeat(3, std::vector<Tensor>{}, nullptr); }},
+    {__LINE__, "loop_operand", "5 elements", [](Graph& g) { scan({x23(g)}, {y(g, {4, 2, 3}), z(g, {5, 2, 3})}, add_first); }},
+    {__LINE__, "loop_body", "no random", [](Graph& g) { repeat(3, x23(g), [](auto& h, auto&) { return dropout(h, 0.5); }); }},
+    {__LINE__, "loop_body", "no input", [](Graph& g) { repeat(3, x23(g), [](auto& h, auto&) { return h + h.graph().input("z", f32, {3}); }); }},
+    {__LINE__, "loop_body", "no output", [](Graph& g) { repeat(3, x23(g), [](auto& h, auto&) { return h.graph().output("z", h), h; }); }},
+    {__LINE__, "loop_body", "no update", [](Graph& g) { repeat(3, x23(g), [](auto& h, auto&) { return h.graph().update(h, h), h; }); }},
+    {__LINE__, "op_other_graph", "one iteration", [](Graph& g) { Tensor kept; repeat(3, x23(g), [&](auto& h, auto&) { return kept = h + 1; }); relu(kept + x(g, {3})); }},
     // reductions and networks
     {__LINE__, "argmax_empty", "0", [](Graph& g) { x(g, {2, 0}).argmax(1); }},
     {__LINE__, "norm_rank", "rank", [](Graph& g) { rms_norm(x(g, {})); }},
