@@ -1,5 +1,6 @@
 #include "ir/ops/convolution.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "ir/ops/dilated.h"
@@ -181,6 +182,11 @@ Value conv(const Value& x, const Value& weight, const Value& bias, const Convolu
 
 Value transposed_conv(const Value& y, const Value& weight, const Convolution& convolution,
                       std::span<const Dim> sizes) {
+  if (std::ranges::any_of(sizes, [](const Dim& size) { return size.is(0); })) {
+    std::vector<Dim> empty{y.shape()[0], weight.shape()[1].unnamed() * Dim(convolution.groups)};
+    empty.insert(empty.end(), sizes.begin(), sizes.end());
+    return full(y.builder(), Shape(std::move(empty)), 0, y.dtype());
+  }
   return Transpose(y, weight, convolution, sizes).run();
 }
 

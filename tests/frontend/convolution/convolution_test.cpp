@@ -144,3 +144,15 @@ TEST_CASE("errors of convolutions name the operands", "[convolution]") {
   CHECK_THAT(error_of([&](Graph& g) { group_norm(x(g), 3, g.input("s", f32, {4}), g.input("b", f32, {4})); }),
              Contains("the 4 channels do not divide into 3 groups  [group_norm]"));
 }
+
+TEST_CASE("the gradient of a convolution of an empty image is empty", "[convolution]") {
+  Graph g{"empty"};
+  const Tensor x = g.input("x", f64, {1, 2, 0, 3}), w = g.input("w", f64, {3, 2, 1, 1});
+  const std::vector<Tensor> gradients = grad(conv2d(x, w, {.stride = 2, .padding = 1}).sum(), {x, w});
+  g.output("x.grad", gradients[0]);
+  g.output("w.grad", gradients[1]);
+  const Tensors results =
+      ir::interpret(g.finish(), {{"x", HostTensor(f64, {1, 2, 0, 3})}, {"w", HostTensor(f64, {3, 2, 1, 1})}});
+  CHECK(results.at("x.grad").shape() == std::vector<std::int64_t>{1, 2, 0, 3});
+  CHECK(results.at("w.grad").get(0) == 0);
+}
