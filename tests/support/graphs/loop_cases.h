@@ -151,7 +151,7 @@ inline std::vector<LoopCase> loop_cases() {
       {"no use of the carry", {{2}, {3, 2}}, [=](Run run, Ts t) {
          return std::vector<Tensor>{
              run({t[0]}, {t[1]}, [&](Span h, Span x) { return LoopStep{{h[0] + x[0]}, {x[0] * x[0]}}; }).outputs[0] +
-             t[0]};
+             t[0] * t[0]};
        }});
   cases.push_back({"one iteration", {{2, 3}, {1, 2, 3}, {3, 3}}, [=](Run run, Ts t) {
                      return all(run({t[0]}, {t[1]}, [&](Span h, Span x) {
