@@ -11,6 +11,8 @@
 #include "frontend/nn/feed_forward.h"
 #include "frontend/nn/linear.h"
 #include "frontend/nn/norm.h"
+#include "frontend/nn/recurrent.h"
+#include "frontend/nn/stacked.h"
 #include "frontend/nn/substitution.h"
 #include "frontend/ops/check_custom_op.h"
 #include "frontend/ops/custom_op.h"
