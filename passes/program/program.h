@@ -13,6 +13,15 @@
 
 namespace lathe {
 
+/// One iteration's part of a buffer: in iteration t of the loop it starts at element t * stride of the buffer.
+struct BufferSlice {
+  int of = -1;           ///< an argument, output, constant or temporary, or a slice by a loop around this one
+  int loop = -1;         ///< index into Program::loops; only launches in the loop may access the slice
+  Dim stride = 0;        ///< elements between the parts of consecutive iterations
+  bool reverse = false;  ///< iteration t accesses the part number trips - 1 - t
+  bool operator==(const BufferSlice&) const = default;
+};
+
 /// A buffer of a program. Its size is a formula over the graph's dims and is evaluated when they are bound.
 struct ProgramBuffer {
   enum class Kind {
@@ -22,14 +31,17 @@ struct ProgramBuffer {
     constant,   ///< `data`
     temporary,  ///< in the arena; live from the first to the last launch that accesses it
     scratch,    ///< in the arena during its launch, one per thread; contents are undefined when a task starts
+    slice,      ///< part of another buffer, without memory of its own
   };
+  using Slice = BufferSlice;
   Kind kind = Kind::temporary;
   std::string name;  ///< argument or output name; for a temporary the value it holds, such as "%12 softmax"
   DType dtype = f32;
-  Dim elements = 0;  ///< number of elements to allocate (for scratch: per thread)
+  Dim elements = 0;  ///< number of elements to allocate (for scratch: per thread; for a slice: of one iteration)
   NumberList data;   ///< of a constant
   Location loc;
-  bool has_room = false;  ///< a workspace: may contain elements that are neither written nor read
+  bool has_room = false;            ///< a workspace: may contain elements that are neither written nor read
+  std::optional<Slice> slice = {};  ///< of Kind::slice
 };
 
 /// The kernels that can compute a matmul. They differ in speed and workspaces; results are bit-identical.
@@ -59,6 +71,17 @@ struct Launch {
   bool runs(ir::ValueId id) const;             ///< whether it computes the node
   std::vector<std::string> names() const;      ///< of its ops: "%5 softmax"
   bool leaves_remainder(int parameter) const;  ///< whether the parameter is in `partial`
+};
+
+/// Launches [first, end) that run `trips` times, in order. Sequences are accessed through slices. A temporary carries
+/// a value from one iteration to the next: launches before the loop write its first value.
+struct ProgramLoop {
+  int first = 0, end = 0;
+  Dim trips = 0;          ///< may be 0
+  std::string name = {};  ///< "lstm", for text and errors
+  Location loc = {};
+
+  bool contains(int launch) const { return first <= launch && launch < end; }
 };
 
 /// A collective along one mesh axis, executed as one step. It may overlap with launches.
@@ -116,6 +139,8 @@ struct Program {
   std::vector<kernel::Kernel> kernels;  ///< distinct kernels; identical layers share them
   std::vector<ProgramBuffer> buffers;
   std::vector<Launch> launches;
+  /// Loops over launches. Ranges nest or are disjoint; a loop comes before the loops in it.
+  std::vector<ProgramLoop> loops = {};
   std::vector<Collective>
       collectives;  ///< in the order in which every process executes them; `start` never decreases
   std::vector<ir::DimCheck> checks;
