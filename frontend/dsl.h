@@ -15,6 +15,7 @@
 #include "frontend/nn/mamba2.h"
 #include "frontend/nn/norm.h"
 #include "frontend/nn/recurrent.h"
+#include "frontend/nn/stacked.h"
 #include "frontend/nn/substitution.h"
 #include "frontend/ops/check_custom_op.h"
 #include "frontend/ops/custom_op.h"

@@ -50,8 +50,9 @@ Fan fan_of(const std::vector<std::int64_t>& sizes) {
   return {in, all / in};
 }
 
-/// Reduces an initializer to constant, normal, uniform or values.
-Init resolve(const Init& init, const std::vector<std::int64_t>& sizes) {
+}  // namespace
+
+Init resolved_init(const Init& init, const std::vector<std::int64_t>& sizes) {
   const Fan fan = fan_of(sizes);
   switch (init.kind) {
     case Init::Kind::automatic:
@@ -69,6 +70,8 @@ Init resolve(const Init& init, const std::vector<std::int64_t>& sizes) {
   }
   throw InternalError("an initial distribution out of range");
 }
+
+namespace {
 
 std::function<double(std::int64_t)> sampler(const Init& init, const Draw& draw) {
   switch (init.kind) {
@@ -96,7 +99,7 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
   check_init(init, name);
   const FloatEnvironment environment;
   HostTensor value(dtype, sizes);
-  const Init plain = resolve(init, sizes);
+  const Init plain = resolved_init(init, sizes);
   if (plain.kind == Init::Kind::values && std::cmp_not_equal(plain.list.size(), value.numel()))
     throw UserError(
         fmt::format("{} starts from {} values, but has {} elements", name, plain.list.size(), value.numel()),

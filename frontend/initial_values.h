@@ -11,6 +11,9 @@
 
 namespace lathe {
 
+/// Returns an equal initializer for a tensor of these sizes that is constant, normal, uniform or a list.
+Init resolved_init(const Init& init, const std::vector<std::int64_t>& sizes);
+
 /// Returns the initial value of one argument. Element i of argument `name` depends only on (seed, name, i), so adding
 /// or reordering parameters changes no other one. Throws UserError [init_options], and [init_values] if a list has
 /// the wrong number of elements.

@@ -14,6 +14,7 @@ using kernel::ValueId;
 
 /// Returns whether a contiguous access of `lanes` lanes can be vectorized, up to 16 bytes at a time.
 bool AccessText::is_aligned(BufferId buffer, ValueId index, int lanes, int promised) const {
+  if (kernel_.buffers[buffer].unaligned) return false;
   const auto size = static_cast<std::int64_t>(size_in_bytes(kernel_.buffers[buffer].dtype));
   const std::int64_t wanted = std::min<std::int64_t>(16, lanes * size);
   return promised >= wanted || divisors_.of(index) * size >= wanted;

@@ -105,8 +105,10 @@ std::optional<Tensor> Parameter::replaced(const Graph& graph) const {
 }
 
 Tensor Parameter::in(const Graph& graph) const {
+  // A body of a loop may have substitutions of its own.
+  for (auto state = graph.state_; state; state = std::dynamic_pointer_cast<detail::GraphState>(state->outer()))
+    if (const std::optional<Tensor> other = replaced(Graph(state))) return *other;
   const Graph around(detail::around_loops(graph.state_));
-  if (const std::optional<Tensor> other = replaced(around)) return *other;
   return declared(around, info_->name, info_->dtype, stored_shape());
 }
 

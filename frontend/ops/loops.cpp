@@ -4,9 +4,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "frontend/built.h"
 #include "frontend/graph.h"
+#include "frontend/ops/ops.h"
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/loop.h"
 #include "ir/ops/primitives/primitives.h"
@@ -113,6 +115,83 @@ std::shared_ptr<ir::GraphBuilder> around(const std::vector<Tensor>& carries, con
   return values[0].builder().innermost(values).shared_from_this();
 }
 
+/// The iterations of a loop with checkpoints: whole segments, and the rest, which has fewer.
+struct Segments {
+  Dim count = 0;
+  std::int64_t length = 0, rest = 0;
+};
+
+Segments segments_of(const Dim& trips, std::int64_t length, const Location& at) {
+  const auto known = trips.value();
+  const auto count = length > 0 ? trips.unnamed().divided_by(length) : std::nullopt;
+  if (length < 0 || (!known && !count))
+    throw UserError(at, "loop",
+                    length < 0
+                        ? fmt::format("checkpoint_every is {}", length)
+                        : fmt::format("{} iterations do not divide into segments of {}", trips.to_string(), length),
+                    "loop_checkpoint",
+                    length < 0 ? "give a number of iterations, or 0 for no checkpoints"
+                               : "write the size as a multiple, such as 8 * n, or give a known size");
+  if (known) return {.count = Dim(*known / length), .length = length, .rest = *known % length};
+  return {.count = *count, .length = length};
+}
+
+/// Runs some of the iterations.
+LoopResults run_part(const std::vector<Tensor>& carries, const std::vector<Tensor>& sequences, const Dim& first,
+                     const Dim& end, const ScanBody& body, const LoopOptions& options, const Where& at) {
+  std::vector<Tensor> parts;
+  for (const Tensor& sequence : sequences) parts.push_back(sequence.slice(0, first, end, 1, at));
+  return scan(carries, parts, body, options, at);
+}
+
+/// A loop over segments, whose body is a loop: its gradient runs the inner loop again.
+LoopResults run_segments(const std::vector<Tensor>& carries, const std::vector<Tensor>& sequences,
+                         const Segments& segments, const ScanBody& body, const LoopOptions& options,
+                         const Where& at) {
+  std::vector<Tensor> parts;
+  const Dim whole = segments.count * Dim(segments.length);
+  for (const Tensor& sequence : sequences) {
+    Shape shape{segments.count, Dim(segments.length)};
+    for (int d = 1; d < sequence.rank(); ++d) shape.push_back(sequence.shape()[d]);
+    parts.push_back(sequence.slice(0, 0, whole, 1, at).reshape(shape, at));
+  }
+  const ScanBody segment = [&](std::span<const Tensor> states, std::span<const Tensor> elements) {
+    LoopResults inner = scan({states.begin(), states.end()}, {elements.begin(), elements.end()}, body, options, at);
+    return LoopStep{std::move(inner.carries), std::move(inner.outputs)};
+  };
+  const std::string name = fmt::format("{}.segment", options.name);
+  LoopResults results = scan(carries, parts, segment, {.name = name, .reverse = options.reverse}, at);
+  for (Tensor& output : results.outputs) {
+    Shape shape{whole};
+    for (int d = 2; d < output.rank(); ++d) shape.push_back(output.shape()[d]);
+    output = output.reshape(shape, at);
+  }
+  return results;
+}
+
+LoopResults scan_with_checkpoints(const std::vector<Tensor>& carries, const std::vector<Tensor>& sequences,
+                                  const ScanBody& body, LoopOptions options, const Where& at) {
+  const Dim trips = sequences[0].shape()[0];
+  const Segments segments =
+      segments_of(trips, std::exchange(options.checkpoint_every, 0),
+                  detail::line_of(carries.empty() ? sequences[0].builder() : carries[0].builder(), at));
+  if (segments.count.is(0)) return scan(carries, sequences, body, options, at);
+  if (segments.rest == 0) return run_segments(carries, sequences, segments, body, options, at);
+  const Dim whole = segments.count * Dim(segments.length);
+  const auto rest = [&](const std::vector<Tensor>& first) {
+    return run_part(first, sequences, whole, trips.unnamed(), body, options, at);
+  };
+  const auto main = [&](const std::vector<Tensor>& first) {
+    return run_segments(first, sequences, segments, body, options, at);
+  };
+  LoopResults first = options.reverse ? rest(carries) : main(carries);
+  LoopResults second = options.reverse ? main(first.carries) : rest(first.carries);
+  if (options.reverse) std::swap(first.outputs, second.outputs);
+  for (std::size_t i = 0; i < first.outputs.size(); ++i)
+    second.outputs[i] = concat({first.outputs[i], second.outputs[i]}, 0, at);
+  return second;
+}
+
 }  // namespace
 
 LoopResults scan(std::vector<Tensor> carries, std::vector<Tensor> sequences, const ScanBody& body,
@@ -122,6 +201,8 @@ LoopResults scan(std::vector<Tensor> carries, std::vector<Tensor> sequences, con
                     "repeat() runs a body a given number of times");
   const auto builder = around(carries, sequences, at);
   const detail::Line line(*builder, at);
+  if (options.checkpoint_every != 0 && sequences[0].rank() > 0)
+    return scan_with_checkpoints(carries, sequences, body, options, at);
   LoopBuilder loop(builder, options, at);
   const std::vector<Tensor> states = loop.add_carries(carries), elements = loop.add_sequences(sequences);
   const LoopStep step = body(states, elements);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -37,6 +38,10 @@ struct LoopOptions {
   std::string_view name = "step";
   /// Start with the last elements of the sequences. Outputs keep the index of the elements they were computed from.
   bool reverse = false;
+  /// For the gradient, keep the carries of every this many iterations alone, and compute the iterations between them
+  /// again, in place of keeping the values of all iterations. With the square root of their number, memory grows with
+  /// that root. 0: keep all values.
+  std::int64_t checkpoint_every = 0;
 };
 
 using ScanBody = std::function<LoopStep(std::span<const Tensor> carries, std::span<const Tensor> elements)>;
@@ -47,6 +52,7 @@ using RepeatBody = std::function<LoopStep(std::span<const Tensor> carries, const
 ///   [loop_sequence]  no sequence is given, or one is a scalar
 ///   [loop_carry]     a next value differs in dtype or shape from its carry, or their numbers differ
 ///   [loop_operand]   sequences of different sizes
+///   [loop_checkpoint] `checkpoint_every` is negative, or it does not divide an unknown number of iterations
 ///   [loop_body]      the body draws random numbers, declares an input or output, or updates a state
 LoopResults scan(std::vector<Tensor> carries, std::vector<Tensor> sequences, const ScanBody& body,
                  const LoopOptions& options = {}, Where at = Where::current());

@@ -44,6 +44,9 @@ struct BufferInfo {
   Space space = Space::parameter;
   std::int64_t count = 0;  ///< elements of an allocation; unused for a parameter
   bool noalias = true;     ///< no other parameter aliases this memory
+  /// The parameter may start at any element. GPU code assumes multiples of 16 bytes otherwise; CPU code assumes
+  /// nothing beyond the alignments of accesses.
+  bool unaligned = false;
 };
 
 /// The operation that computes a value. Constants, dims and loop indices belong to no block; every other value is

@@ -29,7 +29,7 @@ class Printer : IntrinsicText {
     for (int i = 0; i < kernel_.parameter_count(); ++i) {
       const BufferInfo& buffer = kernel_.buffers[i];
       add(i ? ", " : "", buffer_names_[i], ": ", kernel::name(buffer.access), " ", lathe::name(buffer.dtype),
-          buffer.noalias ? "" : " aliased");
+          buffer.noalias ? "" : " aliased", buffer.unaligned ? " unaligned" : "");
     }
     for (std::size_t i = 0; i < kernel_.dims.size(); ++i) {
       add(i ? ", " : "; ");

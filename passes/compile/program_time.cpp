@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "passes/memory/memory_plan.h"
+#include "passes/program/program_loops.h"
 #include "passes/shard/shard.h"
 
 namespace lathe {
@@ -79,9 +80,10 @@ StepTime program_time(const Program& program, const StepRates& rates, const DimB
   for (std::size_t l = 0; l < program.launches.size(); ++l) {
     reach(static_cast<int>(l));
     const StepTime launch = launch_time(program, program.launches[l], rates, dims);
-    time.products += launch.products;
-    time.memory += launch.memory;
-    now += launch.products + launch.memory;
+    const auto runs = static_cast<double>(runs_of(program, static_cast<int>(l)).evaluate(dims));
+    time.products += runs * launch.products;
+    time.memory += runs * launch.memory;
+    now += runs * (launch.products + launch.memory);
   }
   reach(static_cast<int>(program.launches.size()));
   return time;

@@ -6,6 +6,7 @@
 #include "ir/support/visible.h"
 #include "passes/compile/compilation.h"
 #include "passes/memory/memory_plan.h"
+#include "passes/program/program_loops.h"
 
 namespace lathe {
 
@@ -20,9 +21,11 @@ struct Cost {
 Cost cost_of(const Program& program, const MemoryBudget& budget) {
   const MemoryPlan plan = plan_memory(program, budget.dims, budget.threads);
   Cost cost{.bytes = plan.total_bytes(), .arena = plan.arena_bytes};
-  for (const Launch& launch : program.launches) {
-    cost.flops += static_cast<double>(launch.flops.evaluate(budget.dims));
-    cost.traffic += static_cast<double>(launch.bytes.evaluate(budget.dims));
+  for (std::size_t l = 0; l < program.launches.size(); ++l) {
+    const Launch& launch = program.launches[l];
+    const auto runs = static_cast<double>(runs_of(program, static_cast<int>(l)).evaluate(budget.dims));
+    cost.flops += runs * static_cast<double>(launch.flops.evaluate(budget.dims));
+    cost.traffic += runs * static_cast<double>(launch.bytes.evaluate(budget.dims));
   }
   return cost;
 }

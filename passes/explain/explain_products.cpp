@@ -6,6 +6,7 @@
 #include <map>
 
 #include "ir/tensor/op/op.h"
+#include "passes/program/program_loops.h"
 
 namespace lathe {
 
@@ -28,16 +29,24 @@ std::string_view units(Multiplier multiplier, bool of_gpu) {
 
 std::string explain_products(const Program& program, bool of_gpu) {
   std::vector<const Launch*> first;
-  std::map<int, int> times;
-  for (const Launch& launch : program.launches)
-    if (product_of(launch) && times[launch.kernel]++ == 0) first.push_back(&launch);
+  std::map<int, Dim> times;
+  for (std::size_t l = 0; l < program.launches.size(); ++l) {
+    const Launch& launch = program.launches[l];
+    if (!product_of(launch)) continue;
+    const Dim runs = runs_of(program, static_cast<int>(l));
+    const auto [known, is_new] = times.try_emplace(launch.kernel, runs);
+    if (is_new)
+      first.push_back(&launch);
+    else
+      known->second = known->second + runs;
+  }
   std::string text;
   for (const Launch* launch : first) {
     const LaunchOp& product = *product_of(*launch);
-    const int count = times.at(launch->kernel);
+    const Dim& count = times.at(launch->kernel);
     text += fmt::format("product {} {}: {}{}, {} multiplications and additions, by {}\n", product.to_string(),
                         product.loc.to_string(), units(launch->info.multiplier, of_gpu),
-                        count > 1 ? fmt::format(", {} times", count) : "", launch->flops.to_string(),
+                        count.is(1) ? "" : fmt::format(", {} times", count.to_string()), launch->flops.to_string(),
                         program.kernels[launch->kernel].name);
     for (const MissedPath& missed : launch->info.missed) text += fmt::format("  {}\n", missed.to_string());
   }

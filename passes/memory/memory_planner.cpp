@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "passes/memory/block_placement.h"
+#include "passes/memory/lifetimes.h"
 
 namespace lathe {
 
@@ -14,34 +15,6 @@ using Block = MemoryPlan::Block;
 constexpr std::size_t most_placements = 4;
 constexpr double little_waste = 0.03;
 
-bool in_arena(const ProgramBuffer& buffer) {
-  return buffer.kind == ProgramBuffer::Kind::temporary || buffer.kind == ProgramBuffer::Kind::scratch;
-}
-
-/// Returns every temporary that a launch touches, with the launches during which it is live.
-std::vector<Block> lifetimes(const Program& program) {
-  std::vector<Block> blocks;
-  std::vector<int> block_of(program.buffers.size(), -1);
-  const auto touch = [&](int buffer, int first, int last) {
-    if (!in_arena(program.buffers[buffer])) return;
-    int& at = block_of[buffer];
-    if (at < 0) {
-      at = static_cast<int>(blocks.size());
-      blocks.push_back({.buffer = buffer, .offset = 0, .bytes = 0, .first = first, .last = last});
-    }
-    Block& block = blocks[at];
-    block.first = std::min(block.first, first);
-    block.last = std::max(block.last, last);
-  };
-  for (int l = 0; l < static_cast<int>(program.launches.size()); ++l)
-    for (const int buffer : program.launches[l].buffers) touch(buffer, l, l);
-  for (const Collective& collective : program.collectives) {
-    const CollectiveSpan span = span_of(collective, program);
-    for_buffers(collective, [&](int buffer, bool) { touch(buffer, span.first, span.last); });
-  }
-  return blocks;
-}
-
 double waste_of(const MemoryPlan& plan) {
   const auto bound = static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1));
   return static_cast<double>(plan.arena_bytes - plan.lower_bound) / bound;
@@ -51,7 +24,8 @@ double waste_of(const MemoryPlan& plan) {
 
 MemoryPlanner::MemoryPlanner(const Program& program, int threads)
     : program_(program), threads_(threads), change_(std::max<std::size_t>(1, program.launches.size()) + 1) {
-  plan_.blocks = lifetimes(program);
+  for (const Lifetime& each : lifetimes(program))
+    plan_.blocks.push_back({.buffer = each.buffer, .offset = 0, .bytes = 0, .first = each.first, .last = each.last});
 }
 
 const MemoryPlan& MemoryPlanner::plan(std::span<const std::int64_t> elements) {
@@ -89,7 +63,7 @@ void MemoryPlanner::find_sizes(std::span<const std::int64_t> elements) {
   }
   plan_.argument_bytes = 0;
   for (std::size_t b = 0; b < program_.buffers.size(); ++b)
-    if (const ProgramBuffer& buffer = program_.buffers[b]; !in_arena(buffer))
+    if (const ProgramBuffer& buffer = program_.buffers[b]; !is_in_arena(buffer) && !buffer.slice)
       plan_.argument_bytes += aligned_bytes(buffer.dtype, elements[b]);
 }
 

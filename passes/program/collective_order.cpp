@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ir/tensor/mesh/collective_window.h"
+#include "passes/program/program_loops.h"
 
 namespace lathe {
 
@@ -20,7 +21,8 @@ class CollectiveOrder {
       const Launch& launch = program.launches[l];
       const kernel::Kernel& kernel = program.kernels[launch.kernel];
       for (std::size_t i = 0; i < launch.buffers.size(); ++i)
-        uses_[launch.buffers[i]].push_back({l, kernel.buffers[i].access != kernel::Access::read});
+        uses_[storage_of(program, launch.buffers[i])].push_back(
+            {l, kernel.buffers[i].access != kernel::Access::read});
     }
   }
 
@@ -41,6 +43,7 @@ class CollectiveOrder {
     });
     keep_apart(&ir::limit_backlog,
                [&](const Collective& collective) { return collective.kind == Collective::Kind::reduce_scatter; });
+    leave_loops();
     for (std::size_t e = 0; e < all.size(); ++e) {
       for (std::size_t before = 0; before < e; ++before)
         if (meet(all[before], all[e])) {
@@ -126,6 +129,16 @@ class CollectiveOrder {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       chosen[i]->start = times[i].start;
       chosen[i]->done = times[i].done;
+    }
+  }
+
+  /// Moves starts and deadlines out of loops, because a loop would repeat them: starts to the end of the loop and
+  /// deadlines to its first launch.
+  void leave_loops() {
+    for (Collective& collective : program_.collectives) {
+      if (const ProgramLoop* loop = loop_around(program_, collective.start)) collective.start = loop->end;
+      if (const ProgramLoop* loop = loop_around(program_, collective.done)) collective.done = loop->first;
+      collective.done = std::max(collective.start, collective.done);  // both were in one loop
     }
   }
 

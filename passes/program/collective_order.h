@@ -8,6 +8,9 @@ namespace lathe {
 /// start once its inputs are written and its output memory is unused. It must be done before a launch reads its
 /// outputs or overwrites its inputs. On entry, `start` is the position of the collective in launch order.
 ///
+/// Collectives neither start nor have their deadline inside a loop of the program. On entry, `start` is not inside a
+/// loop either.
+///
 /// Where sizes are known, the number of bytes in flight bounds how early all-gathers start and how late
 /// reduce-scatters finish (ir/tensor/mesh/collective_window.h). A send_recv starts with the region that first reads
 /// the output of the previous one.

@@ -36,7 +36,11 @@ std::vector<std::string> dims_without_argument(const Program& program) {
   const auto add = [](std::set<std::string>& into, const Dim& dim) {
     for (std::string& name : dim.unknowns()) into.insert(std::move(name));
   };
-  for (const ProgramBuffer& buffer : program.buffers) add(unknown, buffer.elements);
+  for (const ProgramBuffer& buffer : program.buffers) {
+    add(unknown, buffer.elements);
+    if (buffer.slice) add(unknown, buffer.slice->stride);
+  }
+  for (const ProgramLoop& loop : program.loops) add(unknown, loop.trips);
   for (const Launch& launch : program.launches)
     for (const Dim& dim : launch.dims) add(unknown, dim);
   for (const auto* slots : {&program.inputs, &program.states})

@@ -12,7 +12,7 @@ ir::Graph signature_of(const ir::Graph& graph);
 /// Same for the arguments and checks of a program: inputs come first.
 ir::Graph signature_of(const Program& program);
 
-/// Returns the dims of buffers and launches that the arguments do not determine.
+/// Returns the dims of buffers, launches and loops that the arguments do not determine.
 std::vector<std::string> dims_without_argument(const Program& program);
 
 /// Gives the program's slots the types of the graph before ir::decompose_complex: a complex argument or output holds

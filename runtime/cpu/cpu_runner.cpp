@@ -8,6 +8,7 @@
 
 #include "ir/hardware/memory_units.h"
 #include "passes/memory/memory_planner.h"
+#include "passes/program/program_loops.h"
 #include "runtime/cpu/cpu_collectives.h"
 #include "runtime/cpu/launch_groups.h"
 #include "runtime/host/arena.h"
@@ -60,6 +61,20 @@ class RangeRecorder {
   std::vector<TaskRange> ranges_;
 };
 
+/// Adds the seconds of `more` to the equal ranges of another run of the launch.
+void add_ranges(std::vector<TaskRange>& ranges, const std::vector<TaskRange>& more) {
+  for (const TaskRange& range : more) {
+    const auto is_equal = [&](const TaskRange& other) {
+      return other.thread == range.thread && other.begin == range.begin && other.end == range.end;
+    };
+    const auto same = std::ranges::find_if(ranges, is_equal);
+    if (same == ranges.end())
+      ranges.insert(std::ranges::upper_bound(ranges, range.begin, {}, &TaskRange::begin), range);
+    else
+      same->seconds += range.seconds;
+  }
+}
+
 class CpuRunner final : public ProgramRunner {
  public:
   CpuRunner(const Program& program, codegen::CompiledKernels kernels, const CpuRunnerOptions& options);
@@ -83,6 +98,7 @@ class CpuRunner final : public ProgramRunner {
     MemoryPlan plan;
     std::vector<std::int64_t> elements;  ///< planned elements, by buffer
     std::vector<LaunchGroup> groups;
+    LoopSteps steps;  ///< of groups
   };
   /// A launch under one binding of the dims.
   struct Call {
@@ -93,6 +109,14 @@ class CpuRunner final : public ProgramRunner {
     double gflops = 0;
 
     std::int64_t chunks() const { return (extent + grain - 1) / grain; }
+  };
+
+  /// What a run is given besides its memory.
+  struct Run {
+    const ArenaGuard& guard;
+    std::vector<LaunchTime>* times;
+    RangeRecorder recorder;
+    std::vector<int> time_of;  ///< by launch: index into `times`, or -1
   };
 
   void prepare(const DimBindings& dims);
@@ -106,6 +130,9 @@ class CpuRunner final : public ProgramRunner {
   void launch(std::size_t index, RangeRecorder* recorder);
   bool runs_together(const LaunchGroup& group) const;
   void launch_together(const LaunchGroup& group);
+  void launch_timed(std::size_t index, Run& run);
+  void run_group(std::size_t number, Run& run);
+  void point_slices(int loop, std::int64_t iteration);
   void run_launches(const RunArguments& arguments, const ArenaGuard& guard);
   std::int64_t planned_bytes(int buffer) const {
     const auto b = static_cast<std::size_t>(buffer);
@@ -134,9 +161,13 @@ class CpuRunner final : public ProgramRunner {
   LaunchGrouping grouping_;
   std::vector<std::int64_t> planned_sizes_;  ///< by position in the table
   std::optional<Planned> planned_;
-  Arena arena_;               ///< as large as the largest plan
-  std::vector<Call> calls_;   ///< by launch
-  std::vector<void*> where_;  ///< by buffer
+  Arena arena_;                                ///< as large as the largest plan
+  std::vector<Call> calls_;                    ///< by launch
+  std::vector<void*> where_;                   ///< by buffer
+  std::vector<bool> together_;                 ///< by group: its launches run concurrently
+  std::vector<BoundLoop> loops_;               ///< by loop of the program
+  std::vector<std::int64_t> iterations_;       ///< by loop: the current one
+  std::vector<std::vector<void**>> pointers_;  ///< by buffer: the places in `calls_` that hold the start of a slice
   CpuCollectives collectives_;
 };
 
@@ -153,6 +184,8 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
       grouping_(program),
       calls_(program.launches.size()),
       where_(program.buffers.size()),
+      iterations_(program.loops.size()),
+      pointers_(program.buffers.size()),
       collectives_(program, kernels_, table_, options.ranks) {
   const std::vector<bool> written = written_buffers(program);
   for (const Program::Slot& slot : program.states) written_.push_back(written[slot.buffer]);
@@ -169,6 +202,9 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
     calls_[l].dims.resize(launch.dims.size());
     calls_[l].buffers.assign(scratch ? static_cast<std::size_t>(threads_.size()) : 1,
                              std::vector<void*>(launch.buffers.size()));
+    for (std::size_t i = 0; i < launch.buffers.size(); ++i)
+      if (program.buffers[launch.buffers[i]].slice)
+        for (std::vector<void*>& own : calls_[l].buffers) pointers_[launch.buffers[i]].push_back(&own[i]);
   }
 }
 
@@ -204,6 +240,10 @@ void CpuRunner::make_plan(const DimBindings& dims) {
   plan_for(largest);
   if (!has_room(planned)) plan_for(dims);  // a temporary can shrink as a dim grows
   planned.groups = grouping_.groups(planned.plan);
+  std::vector<int> starts;
+  for (const LaunchGroup& group : planned.groups) starts.push_back(group.first);
+  starts.push_back(static_cast<int>(program_.launches.size()));
+  planned.steps = LoopSteps(program_, starts);
   planned_ = std::move(planned);
 }
 
@@ -252,6 +292,9 @@ void CpuRunner::prepare(const DimBindings& dims) {
     call.work = call.extent > 0 && work > together / call.extent ? together : work * call.extent;
     call.gflops = static_cast<double>(sizes_[at.flops]) * 1e-9;
   }
+  loops_ = bind_loops(program_, dims);
+  together_.clear();
+  for (const LaunchGroup& group : planned_->groups) together_.push_back(runs_together(group));
   bound_ = dims;
   is_bound_ = true;
 }
@@ -345,34 +388,67 @@ void CpuRunner::launch_together(const LaunchGroup& group) {
   check_status(program_.launches[group.last], failure);  // parts have the same checks
 }
 
-void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& guard) {
-  RangeRecorder recorder(Clock::now());
-  // Launches run separately if each one is checked, skipped or timed.
-  const bool separately = poison_ || skipped_ || arguments.times;
-  for (const LaunchGroup& group : planned_->groups) {
-    if (!separately && runs_together(group)) {
-      collectives_.before_launch(group.first);
-      launch_together(group);
-      continue;
-    }
-    for (auto l = static_cast<std::size_t>(group.first); l <= static_cast<std::size_t>(group.last); ++l) {
-      if (skipped_ && (*skipped_)[l]) continue;
-      guard.before_launch(l);
-      collectives_.before_launch(static_cast<int>(l));
-      const double before = arguments.times ? recorder.now() : 0;
-      launch(l, arguments.times ? &recorder : nullptr);
-      if (arguments.times)
-        arguments.times->push_back({static_cast<int>(l), before, recorder.now() - before, calls_[l].gflops,
-                                    calls_[l].extent, recorder.take()});
-    }
+/// Runs a launch and adds its time to that of its previous runs.
+void CpuRunner::launch_timed(std::size_t index, Run& run) {
+  const double before = run.recorder.now();
+  launch(index, &run.recorder);
+  const double seconds = run.recorder.now() - before;
+  const Call& call = calls_[index];
+  if (run.time_of[index] < 0) {
+    run.time_of[index] = static_cast<int>(run.times->size());
+    run.times->push_back({static_cast<int>(index), before, seconds, call.gflops, call.extent, run.recorder.take()});
+    return;
   }
+  LaunchTime& time = (*run.times)[run.time_of[index]];
+  time.seconds += seconds;
+  time.gflops += call.gflops;
+  ++time.runs;
+  add_ranges(time.ranges, run.recorder.take());
+}
+
+void CpuRunner::run_group(std::size_t number, Run& run) {
+  const LaunchGroup& group = planned_->groups[number];
+  // Launches run separately if each one is checked, skipped or timed.
+  if (together_[number] && !poison_ && !skipped_ && !run.times) {
+    collectives_.before_launch(group.first);
+    launch_together(group);
+    return;
+  }
+  for (auto l = static_cast<std::size_t>(group.first); l <= static_cast<std::size_t>(group.last); ++l) {
+    if (skipped_ && (*skipped_)[l]) continue;
+    if (poison_) run.guard.before_launch(l);
+    collectives_.before_launch(static_cast<int>(l));
+    if (run.times)
+      launch_timed(l, run);
+    else
+      launch(l, nullptr);
+  }
+}
+
+/// Moves the slices of a loop to their places in an iteration.
+void CpuRunner::point_slices(int loop, std::int64_t iteration) {
+  const BoundLoop& bound = loops_[loop];
+  for (const BoundLoop::Slice& slice : bound.slices) {
+    void* const start = static_cast<std::byte*>(where_[slice.of]) + bound.offset(slice, iteration);
+    where_[slice.buffer] = start;
+    for (void** const pointer : pointers_[slice.buffer]) *pointer = start;
+  }
+}
+
+void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& guard) {
+  Run run{guard, arguments.times, RangeRecorder(Clock::now()), {}};
+  if (arguments.times) run.time_of.assign(calls_.size(), -1);
+  planned_->steps.run(
+      loops_, iterations_, [&](int group) { run_group(static_cast<std::size_t>(group), run); },
+      [&](int loop, std::int64_t iteration) { point_slices(loop, iteration); });
   collectives_.before_launch(static_cast<int>(calls_.size()));
 }
 
 void CpuRunner::run(const RunArguments& arguments) {
   prepare(arguments.dims);
   point_buffers(arguments);
-  const ArenaGuard guard(program_, planned_->plan, planned_->dims, arena_.bytes(), poison_);
+  std::ranges::fill(iterations_, 0);  // the previous run may have failed
+  const ArenaGuard guard(program_, planned_->plan, planned_->dims, arena_.bytes(), poison_, iterations_);
   collectives_.begin(sizes_, where_);
   try {
     run_launches(arguments, guard);

@@ -2,19 +2,25 @@
 
 #include <cstddef>
 
+#include "passes/program/program_loops.h"
+
 namespace lathe {
 
 LaunchGrouping::LaunchGrouping(const Program& program, int most)
-    : program_(program), most_(most), first_use_{0}, meets_collective_(program.launches.size()) {
+    : program_(program), most_(most), first_use_{0}, starts_group_(program.launches.size()) {
   for (const Launch& launch : program.launches) {
     const kernel::Kernel& kernel = program.kernels[launch.kernel];
     for (std::size_t i = 0; i < launch.buffers.size(); ++i)
-      uses_.push_back({launch.buffers[i], kernel.buffers[i].access != kernel::Access::read});
+      uses_.push_back({launch.buffers[i], storage_of(program, launch.buffers[i]),
+                       kernel.buffers[i].access != kernel::Access::read});
     first_use_.push_back(uses_.size());
   }
   for (const Collective& collective : program.collectives)
     for (const int end : {collective.start, collective.done})
-      if (static_cast<std::size_t>(end) < meets_collective_.size()) meets_collective_[end] = true;
+      if (static_cast<std::size_t>(end) < starts_group_.size()) starts_group_[end] = true;
+  for (const ProgramLoop& loop : program.loops)
+    for (const int end : {loop.first, loop.end})
+      if (static_cast<std::size_t>(end) < starts_group_.size()) starts_group_[end] = true;
 }
 
 std::vector<LaunchGroup> LaunchGrouping::groups(const MemoryPlan& plan) const {
@@ -38,7 +44,7 @@ bool LaunchGrouping::are_parts(std::size_t a, std::size_t b) const {
 
 /// Returns whether a launch may join the previous group, apart from memory conflicts.
 bool LaunchGrouping::may_join(const LaunchGroup& group, std::size_t launch) const {
-  if (meets_collective_[launch]) return false;
+  if (starts_group_[launch]) return false;
   if (are_parts(launch - 1, launch)) return true;
   const auto is_plain = [&](std::size_t l) {
     return program_.launches[l].part_of < 0 && program_.launches[l].checks.empty();
@@ -59,7 +65,8 @@ bool LaunchGrouping::meets(const LaunchGroup& group, std::size_t launch, const s
         if (!parts) return true;
         continue;
       }
-      const Range &here = ranges[x.buffer], &there = ranges[y.buffer];
+      if (x.storage == y.storage) return true;
+      const Range &here = ranges[x.storage], &there = ranges[y.storage];
       if (here.begin < there.end && there.begin < here.end) return true;
     }
   return false;

@@ -15,7 +15,8 @@ struct LaunchGroup {
 /// Partitions the launches of a program, in order, into groups that are as long as possible. In a group, no launch
 /// writes memory that another one uses, according to their buffers and to the arena offsets in the plan. Groups of
 /// several launches have no checks, because failed checks are reported in the order of launches. Launches that
-/// compute parts of one value form a group of any length. Collectives start and complete between groups.
+/// compute parts of one value form a group of any length. Collectives start and complete between groups, and loops
+/// begin and end between them. Two slices of one buffer count as the same memory.
 class LaunchGrouping {
  public:
   /// `program` must outlive it. `most` is the maximum number of launches in a group, except for parts of one value.
@@ -27,7 +28,7 @@ class LaunchGrouping {
  private:
   /// A use of a buffer by a launch.
   struct Use {
-    int buffer;
+    int buffer, storage;  ///< storage: what a slice is part of
     bool writes;
   };
   /// A range of the arena; empty for buffers outside of it.
@@ -42,7 +43,8 @@ class LaunchGrouping {
   int most_;
   std::vector<Use> uses_;               ///< of all launches, in order
   std::vector<std::size_t> first_use_;  ///< by launch, and the end
-  std::vector<bool> meets_collective_;  ///< by launch: a collective starts or must be complete just before it
+  /// By launch: a collective starts or must be complete just before it, or a loop begins or ends there.
+  std::vector<bool> starts_group_;
 };
 
 }  // namespace lathe

@@ -9,6 +9,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "passes/program/program_loops.h"
 
 namespace lathe {
 
@@ -59,7 +60,8 @@ bool mentions(const std::vector<Program::Slot>& slots, const std::string& unknow
 bool is_touched(const Program& program, const Program::Slot& slot) {
   bool touched = slot.is_updated;
   for (const Launch& launch : program.launches)
-    touched = touched || std::ranges::find(launch.buffers, slot.buffer) != launch.buffers.end();
+    touched =
+        touched || std::ranges::any_of(launch.buffers, [&](int b) { return storage_of(program, b) == slot.buffer; });
   for (const Collective& collective : program.collectives)
     for_buffers(collective, [&](int buffer, bool) { touched = touched || buffer == slot.buffer; });
   for (const Program::Slot& output : program.outputs) touched = touched || output.buffer == slot.buffer;

@@ -4,6 +4,7 @@
 
 #include "ir/ops/lookups.h"
 #include "ir/support/error.h"
+#include "passes/program/program_loops.h"
 
 namespace lathe {
 
@@ -23,7 +24,7 @@ std::vector<bool> written_buffers(const Program& program) {
   for (const Launch& launch : program.launches) {
     const kernel::Kernel& kernel = program.kernels[launch.kernel];
     for (std::size_t i = 0; i < launch.buffers.size(); ++i)
-      if (kernel.buffers[i].access != kernel::Access::read) written[launch.buffers[i]] = true;
+      if (kernel.buffers[i].access != kernel::Access::read) written[storage_of(program, launch.buffers[i])] = true;
   }
   for (const Collective& collective : program.collectives)
     for (const Collective::Part& part : collective.parts) written[part.to] = true;

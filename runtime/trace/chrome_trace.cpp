@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -72,21 +73,52 @@ class Writer {
 
   void add_run(const TracedRun& run, std::size_t number) {
     events_.push_back(span_event(fmt::format("run {}", number), "run", run_row, run.start, run.seconds));
-    for (const LaunchTime& time : run.launches) add_launch(run, time);
+    add_launches(run);
     add_counter(run.start + run.seconds, 0);
   }
 
-  void add_launch(const TracedRun& run, const LaunchTime& time) {
+  /// A launch in a loop is one event with the time of all its runs. These events follow each other, in an event for
+  /// the loop.
+  void add_launches(const TracedRun& run) {
+    std::vector<std::pair<double, double>> loops(trace_.program.loops.size(), {-1, -1});  // start and end
+    double end = 0;
+    for (const LaunchTime& time : run.launches) {
+      bool is_in_loop = false;
+      for (const ProgramLoop& loop : trace_.program.loops) is_in_loop = is_in_loop || loop.contains(time.launch);
+      const double start = is_in_loop ? std::max(time.start, end) : time.start;
+      end = start + time.seconds;
+      for (std::size_t l = 0; l < loops.size(); ++l) {
+        if (!trace_.program.loops[l].contains(time.launch)) continue;
+        if (loops[l].first < 0) loops[l].first = start;
+        loops[l].second = end;
+      }
+      add_launch(run, time, start - time.start);
+    }
+    for (std::size_t l = 0; l < loops.size(); ++l)
+      if (loops[l].first >= 0) add_loop(run, trace_.program.loops[l], loops[l].first, loops[l].second);
+  }
+
+  void add_loop(const TracedRun& run, const ProgramLoop& loop, double start, double end) {
+    events_.push_back(span_event("loop " + loop.name, "loop", kernel_row, run.start + start, end - start));
+    events_.back()["args"] = {{"source", loop.loc.known() ? loop.loc.to_string() : std::string()},
+                              {"times", loop.trips.evaluate(trace_.dims)}};
+  }
+
+  /// `delay`: the event starts so many seconds after the launch.
+  void add_launch(const TracedRun& run, const LaunchTime& time, double delay) {
     const Launch& launch = trace_.program.launches[time.launch];
     const Role role = role_of(trace_.program, launch);
-    const double start = run.start + time.start;
+    const double start = run.start + time.start + delay;
     add_counter(start, live_[time.launch]);
     events_.push_back(span_event(role.what + (role.where.empty() ? "" : " " + role.where), role.what, kernel_row,
                                  start, time.seconds));
     events_.back()["args"] = launch_args(launch, time, role);
+    std::map<int, double> ends;  // by thread
     for (const TaskRange& range : time.ranges) {
+      const double own = time.runs > 1 ? std::max(range.start + delay, ends[range.thread]) : range.start;
+      ends[range.thread] = own + range.seconds;
       events_.push_back(span_event(fmt::format("{} [{}, {})", role.what, range.begin, range.end), "tasks",
-                                   first_thread_row + range.thread, run.start + range.start, range.seconds));
+                                   first_thread_row + range.thread, run.start + own, range.seconds));
       events_.back()["args"] = {{"begin", range.begin}, {"end", range.end}, {"launch", time.launch}};
     }
   }
@@ -99,7 +131,8 @@ class Writer {
   }
 
   Json launch_args(const Launch& launch, const LaunchTime& time, const Role& role) const {
-    const Reached reached{time.seconds, time.gflops, gigabytes_of(launch, trace_.dims)};
+    const Reached reached{time.seconds, time.gflops,
+                          static_cast<double>(time.runs) * gigabytes_of(launch, trace_.dims)};
     return {{"ops", launch.names()},
             {"source", role.source},
             {"module", launch.loc.scope()},
@@ -109,6 +142,7 @@ class Writer {
             {"kernel", trace_.program.kernels[launch.kernel].name},
             {"launch", time.launch},
             {"tasks", time.tasks},
+            {"runs", time.runs},
             {"GFLOP", rounded(reached.gflop)},
             {"GFLOP/s", rounded(reached.gflops())},
             {"MB", rounded(reached.gigabytes * 1e3)},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/support/visible.h"
+#include "passes/program/program_loops.h"
 
 namespace lathe {
 
@@ -26,7 +27,7 @@ std::string updated_parameter(const Program& program, const Launch& launch) {
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     if (kernel.buffers[i].access == kernel::Access::read) continue;
     for (const Program::Slot& slot : program.states)
-      if (slot.is_parameter && slot.buffer == launch.buffers[i]) return slot.name;
+      if (slot.is_parameter && slot.buffer == storage_of(program, launch.buffers[i])) return slot.name;
   }
   return {};
 }

@@ -13,7 +13,7 @@ namespace {
 struct Line {
   Role role;
   Reached total;  // over all runs
-  int launches = 0;
+  std::int64_t launches = 0;
 };
 
 std::vector<Line> lines_of(const Trace& trace) {
@@ -26,8 +26,8 @@ std::vector<Line> lines_of(const Trace& trace) {
       line.role = std::move(role);
       line.total.seconds += time.seconds;
       line.total.gflop += time.gflops;
-      line.total.gigabytes += gigabytes_of(launch, trace.dims);
-      ++line.launches;
+      line.total.gigabytes += static_cast<double>(time.runs) * gigabytes_of(launch, trace.dims);
+      line.launches += time.runs;
     }
   std::vector<Line> lines;
   for (auto& [role, line] : by_role) lines.push_back(std::move(line));
@@ -50,11 +50,11 @@ std::string text_of(const Line& line, const Trace& trace, double all) {
   what += " (" + line.role.ops + ")";
   if (!line.role.source.empty()) what += " " + line.role.source;
   const bool arithmetic = total.bound_by_arithmetic(trace.machine);
-  return fmt::format("{:>10} {:>5.1f}% {:>5} {:>10} {:>8} {:>7}  {:>4.0f}% {:<6}  {}\n",
-                     duration(total.seconds / runs), 100 * total.seconds / all,
-                     static_cast<int>(line.launches / runs), duration(total.seconds / line.launches),
-                     rate(total.gflops()), rate(total.gigabytes_per_second()), 100 * total.share(trace.machine),
-                     arithmetic ? "FMA" : "memory", what);
+  return fmt::format(
+      "{:>10} {:>5.1f}% {:>5} {:>10} {:>8} {:>7}  {:>4.0f}% {:<6}  {}\n", duration(total.seconds / runs),
+      100 * total.seconds / all, static_cast<std::int64_t>(static_cast<double>(line.launches) / runs),
+      duration(total.seconds / static_cast<double>(line.launches)), rate(total.gflops()),
+      rate(total.gigabytes_per_second()), 100 * total.share(trace.machine), arithmetic ? "FMA" : "memory", what);
 }
 
 }  // namespace

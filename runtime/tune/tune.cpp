@@ -71,7 +71,7 @@ class MachineTimer {
     std::vector<LaunchTime> times;
     runner_->run({dims_, where_inputs_, where_states_, where_outputs_, &times});
     std::vector<double> seconds(skipped.size());
-    for (const LaunchTime& time : times) seconds[time.launch] = time.seconds;
+    for (const LaunchTime& time : times) seconds[time.launch] = time.seconds / static_cast<double>(time.runs);
     return seconds;
   }
 

@@ -87,8 +87,8 @@ class Measuring {
     for (std::size_t i = 0; i < times.size(); ++i) {
       const Launch& launch = executable.program().launches[static_cast<std::size_t>(times[i].launch)];
       Kernel& k = kernels[executable.program().kernels[static_cast<std::size_t>(launch.kernel)].name];
-      ++k.count, k.seconds += median(seconds[i]), k.flops += 1e9 * times[i].gflops;
-      k.bytes += static_cast<double>(launch.bytes.evaluate(dims)), k.blocks = times[i].tasks;
+      k.count += static_cast<int>(times[i].runs), k.seconds += median(seconds[i]), k.flops += 1e9 * times[i].gflops;
+      k.bytes += static_cast<double>(times[i].runs * launch.bytes.evaluate(dims)), k.blocks = times[i].tasks;
     }
     std::vector<std::pair<std::string, Kernel>> ordered(kernels.begin(), kernels.end());
     std::ranges::stable_sort(ordered, std::greater(), [](const auto& k) { return k.second.seconds; });

@@ -56,7 +56,8 @@ std::string peak_text(const std::string& target, int threads, double& peak) {
 /// Seconds and work of all launches of one kernel.
 struct Total {
   double seconds = 0, gflops = 0;
-  int launches = 0, example = -1;
+  std::int64_t launches = 0;
+  int example = -1;
 };
 
 std::string kernels_text(const Program& program, const std::vector<LaunchTime>& times, int top, double peak) {
@@ -67,7 +68,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
     total.seconds += time.seconds;
     total.gflops += time.gflops;
     total.example = time.launch;
-    ++total.launches;
+    total.launches += time.runs;
     all += time.seconds;
   }
   std::vector<Total> order;

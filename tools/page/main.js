@@ -97,6 +97,10 @@ function showNode(id) {
   row('module', node.scope);
   row('op', node.doc);
   if (graph.regions) row('region', regionTitle(node));
+  if (node.body) {
+    element('h2', 'each iteration', details);
+    element('pre', node.body, details);
+  }
   const references = (title, ids) => {
     if (!ids.length) return;
     element('h2', title, details);

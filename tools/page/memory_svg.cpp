@@ -175,7 +175,8 @@ class Picture {
         format_bytes(plan_.lower_bound), plan_.peak_launch);
   }
 
-  /// One box per launch, colored by the line of its last op: of the forward pass or an update, or of a gradient.
+  /// One box per launch, colored by the line of its last op: of the forward pass or an update, or of a gradient. A
+  /// frame around the launches of each loop.
   std::string strip() const {
     std::string text;
     const double top = plot_top + plot_height + 4;
@@ -190,6 +191,13 @@ class Picture {
           x(static_cast<double>(i)), top, x(static_cast<double>(i) + 1) - x(static_cast<double>(i)), strip_height,
           fill, i, words(launch.info.role), format_bytes(live_[i]), escaped(names), escaped(launch.loc.to_string()));
     }
+    for (const ProgramLoop& loop : program_.loops)
+      text += fmt::format(
+          "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"none\" stroke=\"#6a4c93\" "
+          "stroke-width=\"2\" pointer-events=\"stroke\"><title>loop {}: launches {} to {}, {} "
+          "times\n{}</title></rect>\n",
+          x(loop.first), top, x(loop.end) - x(loop.first), strip_height, escaped(loop.name), loop.first, loop.end - 1,
+          escaped(loop.trips.to_string()), escaped(loop.loc.to_string()));
     const double below = top + strip_height + 52;
     const auto entry = [&](double at, const char* fill, const char* word) {
       return fmt::format(

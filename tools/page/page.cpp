@@ -5,6 +5,7 @@
 #include "ir/support/visible.h"
 #include "ir/tensor/constants.h"
 #include "ir/tensor/explain/explain.h"
+#include "ir/tensor/loop.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 #include "tools/page/drawing.h"
@@ -47,6 +48,7 @@ Json node_json(const ir::Graph& graph, ir::ValueId id, const ir::NodeMap<std::st
   const auto* custom = node.op->as<ir::Custom>();
   if (custom && custom->kind == ir::CustomKind::constant)
     if (const auto number = ir::written_number(graph, id)) json["number"] = ir::print_number(*number);
+  if (ir::is_loop(node)) json["body"] = ir::print(ir::loop_body(node).graph(), {.locations = false});
   json["args"] = Json::array();
   for (const ir::ValueId operand : node.operands) json["args"].push_back(operand.index);
   return json;

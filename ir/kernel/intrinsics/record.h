@@ -56,7 +56,8 @@ struct IntrinsicTraits {
   Together together = Together::thread;
   ProducedBy produced_by = ProducedBy::no_producer;
   OfSums sums = OfSums::nothing;
-  int shared_alignment = 16;  ///< alignment of its shared-memory buffers in bytes
+  int shared_alignment = 16;    ///< alignment of its shared-memory buffers in bytes
+  int parameter_alignment = 1;  ///< alignment in bytes that it relies on for parameters; 1: that of an element
 };
 
 /// A body of an intrinsic region (region.h).

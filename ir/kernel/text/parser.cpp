@@ -49,6 +49,7 @@ class KernelParser {
     info.access = one_of(Access::read_write, in_.peek().spelling, "read, write or readwrite");
     info.dtype = reader_.dtype();
     info.noalias = !in_.accept_word("aliased");
+    info.unaligned = in_.accept_word("unaligned");
     reader_.define_buffer(name, std::move(info));
   }
 

@@ -67,14 +67,16 @@ void require_body(const InferContext& ctx, const Graph& body, std::int64_t seque
   const auto carries = static_cast<std::int64_t>(body.updates.size());
   ctx.require(static_cast<std::size_t>(ctx.arity()) == arguments.size(), "loop_body",
               fmt::format("the body has {} arguments, and {} operands are given", arguments.size(), ctx.arity()));
-  ctx.require(sequences >= 0 && carries + sequences <= ctx.arity(), "loop_body",
-              fmt::format("{} carries and {} sequences are more than {} operands", carries, sequences, ctx.arity()));
+  ctx.require(
+      sequences >= 0 && carries + sequences <= ctx.arity(), "loop_body",
+      fmt::format("{} operands are given for carries ({}) and sequences ({})", ctx.arity(), carries, sequences));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool is_carry = static_cast<std::int64_t>(i) < carries;
     const Node& argument = body[arguments[i]];
-    ctx.require(argument.op == (is_carry ? &ops::state : &ops::input), "loop_body",
-                fmt::format("{} is argument {} of a body with {} carries", argument.name, i, carries),
-                "carries are states, which come first and are updated; all other arguments are inputs");
+    ctx.require(
+        argument.op == (is_carry ? &ops::state : &ops::input), "loop_body",
+        fmt::format("argument {} of the body, {}, must be {}", i, argument.name, is_carry ? "a state" : "an input"),
+        "the carries are states, which come first and are updated; all other arguments are inputs");
     const auto updates = [&](const Update& update) { return update.state == arguments[i]; };
     ctx.require(!is_carry || std::ranges::any_of(body.updates, updates), "loop_body",
                 fmt::format("the carry {} is not updated", argument.name));
@@ -107,7 +109,7 @@ TensorType infer_loop(const InferContext& ctx) {
   const auto result = ctx.attr<std::int64_t>("result");
   const auto results = carries + static_cast<std::int64_t>(body.outputs.size());
   ctx.require(result >= 0 && result < results, "loop_body",
-              fmt::format("the loop has {} results, and number {} is asked for", results, result));
+              fmt::format("there is no result {}: the loop has {}", result, results));
   if (result < carries) {
     const TensorType& type = body[arguments[static_cast<std::size_t>(result)]].type;
     return TensorType::contiguous(type.dtype, type.shape);

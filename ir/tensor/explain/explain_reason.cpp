@@ -5,6 +5,7 @@
 #include "ir/tensor/constants.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/explain/explain_detail.h"
+#include "ir/tensor/loop.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 
@@ -178,6 +179,19 @@ std::string composite_text(const Graph& graph, const Node& node) {
   return keeps ? text + "; same shape" : text;
 }
 
+/// Returns "the last value of h after T iterations of @step", or "y of all T iterations of @step, along dim 0".
+std::string loop_text(const Node& node) {
+  const Graph& body = loop_body(node).graph();
+  const int result = loop_result(node), carries = carry_count(node);
+  const std::string trips = loop_trips(node).to_string();
+  if (result < carries)
+    return fmt::format("the last value of {} after {} iterations of @{}",
+                       body[body.arguments()[static_cast<std::size_t>(result)]].name, trips, body.name);
+  return fmt::format("{} of all {} iterations of @{}, along dim 0{}",
+                     body.outputs[static_cast<std::size_t>(result - carries)].name, trips, body.name,
+                     loop_reverse(node) ? "; the last one runs first" : "");
+}
+
 }  // namespace
 
 std::string shape_reason(const Graph& graph, ValueId id) {
@@ -191,6 +205,7 @@ std::string shape_reason(const Graph& graph, ValueId id) {
   if (const auto* contraction = node.op->as<Contraction>())
     return contraction_text(graph, node, contraction->roles(node));
   if (node.op->as<Elementwise>()) return elementwise_text(graph, node);
+  if (is_loop(node)) return loop_text(node);
   return composite_text(graph, node);
 }
 

@@ -15,7 +15,11 @@ std::set<std::string> unknowns_of(const Program& program) {
   const auto add = [&](const Dim& dim) {
     for (std::string& name : dim.unknowns()) names.insert(std::move(name));
   };
-  for (const ProgramBuffer& buffer : program.buffers) add(buffer.elements);
+  for (const ProgramBuffer& buffer : program.buffers) {
+    add(buffer.elements);
+    if (buffer.slice) add(buffer.slice->stride);
+  }
+  for (const ProgramLoop& loop : program.loops) add(loop.trips);
   for (const Launch& launch : program.launches)
     for (const Dim& dim : launch.dims) add(dim);
   for (const ir::DimCheck& check : program.checks) add(check.left), add(check.right);

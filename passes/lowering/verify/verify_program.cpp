@@ -2,12 +2,16 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/support/error.h"
 #include "passes/lowering/verify/verify_accesses.h"
+#include "passes/lowering/verify/verify_loops.h"
+#include "passes/lowering/verify/written_buffers.h"
+#include "passes/program/program_loops.h"
 #include "passes/program/received_elements.h"
 #include "passes/program/text/print_program.h"
 
@@ -19,19 +23,23 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Program& program) : program_(program), owner_(program.buffers.size(), -1) {
-    for (const ProgramBuffer& buffer : program.buffers) stored_.push_back(is_empty(buffer));
-  }
+  explicit Verifier(const Program& program)
+      : program_(program), written_(program), owner_(program.buffers.size(), -1) {}
 
   void run() {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) check_buffer(static_cast<int>(b));
     check_slots();
+    if (const auto fault = find_loop_fault(program_)) fail(fault->label, fault->what);
     for (const kernel::Kernel& kernel : program_.kernels) uses_.push_back(kernel::parameter_use(kernel));
     for (launch_ = 0; launch_ < count(program_.launches); ++launch_) check_arguments();
-    for (const Collective& collective : program_.collectives) check_collective(collective);
+    for (const Collective& collective : program_.collectives) {
+      launch_ = -1;
+      check_collective(collective);
+    }
     AccessVerifier accesses(program_, uses_);
     for (int first = 0, last = 0; first < count(program_.launches); first = last + 1) {
       last = end_of_region(first);
+      written_.reach(first);
       for (launch_ = first; launch_ <= last; ++launch_) {
         pass_collectives(launch_);
         check_accesses();
@@ -43,6 +51,7 @@ class Verifier {
       fail("program_partial", fault->buffer, fault->what);
     }
     launch_ = -1;
+    written_.reach(count(program_.launches));
     pass_collectives(count(program_.launches));
     check_results();
   }
@@ -56,7 +65,6 @@ class Verifier {
   const Launch& launch() const { return fold_ ? *fold_ : program_.launches[launch_]; }
   const kernel::Kernel& kernel() const { return program_.kernels[launch().kernel]; }
   static bool is_empty(const ProgramBuffer& buffer) { return buffer.elements == Dim(0); }
-  bool is_stored(int b) const { return stored_[b]; }
   const kernel::ParameterUse& use() const { return uses_[launch().kernel]; }
 
   [[noreturn]] void fail(std::string_view label, std::string_view what) const {
@@ -77,6 +85,9 @@ class Verifier {
 
   void check_buffer(int b) {
     const ProgramBuffer& info = buffer(b);
+    if (info.slice.has_value() != (info.kind == BufferKind::slice))
+      fail("program_slice", fmt::format("the {} {} is {} slice", name(info.kind), info.name,
+                                        info.slice ? "part of another buffer, and no" : "part of no buffer, and a"));
     if (info.kind == BufferKind::constant && info.elements != Dim(static_cast<std::int64_t>(info.data.size())))
       fail("program_constant", b, fmt::format("it has {} elements", info.data.size()));
   }
@@ -115,11 +126,23 @@ class Verifier {
       const kernel::BufferInfo& parameter = kernel().buffers[p];
       if (buffer(l.buffers[p]).dtype != parameter.dtype)
         fail("program_dtype", l.buffers[p], fmt::format("the parameter {} is {}", p, lathe::name(parameter.dtype)));
-      const auto [other, is_new] = seen.emplace(l.buffers[p], p);
+      check_slice(p);
+      const auto [other, is_new] = seen.emplace(storage_of(program_, l.buffers[p]), p);
       if (!is_new && (parameter.noalias || kernel().buffers[other->second].noalias) &&
           (use().stored[p] || use().stored[other->second]))
         fail("program_alias", l.buffers[p], fmt::format("it is the parameters {} and {}", other->second, p));
     }
+  }
+
+  /// Checks that a launch may access a slice, and that its kernel needs no alignment that the slice does not have.
+  void check_slice(std::size_t p) const {
+    const int b = launch().buffers[p];
+    if (!buffer(b).slice) return;
+    const ProgramLoop& loop = program_.loops[buffer(b).slice->loop];
+    if (fold_ || !loop.contains(launch_))
+      fail("program_slice", b, fmt::format("a launch outside of the loop {} accesses it", loop.name));
+    if (const int bytes = use().alignment[p]; !starts_at_multiples(program_, b, bytes))
+      fail("program_alignment", b, fmt::format("the parameter {} must start at a multiple of {} bytes", p, bytes));
   }
 
   [[noreturn]] void fail(const Collective::Part& part, int b, std::string_view what) const {
@@ -133,10 +156,17 @@ class Verifier {
         collective.done > count(program_.launches))
       fail("program_collective", fmt::format("a collective over {} goes from launch {} to {}", collective.axis,
                                              collective.start, collective.done));
+    for (const int at : {collective.start, collective.done})
+      if (const ProgramLoop* loop = loop_around(program_, at))
+        fail("program_collective",
+             fmt::format("a collective over {} is inside the loop {}", collective.axis, loop->name));
     const Dim ranks(collective.ranks);
     for (const Collective::Part& part : collective.parts) {
       for (const int b : {part.from, part.to})
         if (b < 0 || b >= count(program_.buffers)) fail("program_range", fmt::format("there is no buffer {}", b));
+      for_buffers(collective, [&](int b, bool) {
+        if (buffer(b).slice) fail(part, b, "it is a slice");
+      });
       const Dim gathered =
           part.elements.unnamed() * (collective.kind == Collective::Kind::all_gather ? ranks : Dim(1));
       const Dim given =
@@ -162,7 +192,7 @@ class Verifier {
     launch_ = l;
     for (std::size_t p = 0; p < launch().buffers.size(); ++p)
       for (const Collective::Part& part : collective.parts) {
-        const int b = launch().buffers[p];
+        const int b = storage_of(program_, launch().buffers[p]);
         const bool own = b == part.to || b == part.received || b == part.folded;
         if (own || (b == part.from && use().stored[p])) fail(part, b, "a concurrent launch accesses it");
       }
@@ -172,11 +202,8 @@ class Verifier {
   void pass_collectives(int l) {
     for (const Collective& collective : program_.collectives)
       for (const Collective::Part& part : collective.parts) {
-        const BufferKind kind = buffer(part.from).kind;
-        const bool given = kind == BufferKind::input || kind == BufferKind::state || kind == BufferKind::constant;
-        if (collective.start == l && !given && !is_stored(part.from))
-          fail(part, part.from, "nothing wrote it before");
-        if (collective.done == l) stored_[part.to] = true;
+        if (collective.start == l && !written_.has_value(part.from)) fail(part, part.from, "nothing wrote it before");
+        if (collective.done == l) written_.add(part.to);
       }
   }
 
@@ -184,14 +211,17 @@ class Verifier {
   int end_of_region(int first) const {
     int last = first;
     const auto region = [&](int l) { return program_.launches[l].info.region; };
-    while (last + 1 < count(program_.launches) && region(last + 1) == region(first)) ++last;
+    const auto is_end = [&](int l) {
+      return std::ranges::any_of(program_.loops, [&](const auto& loop) { return loop.first == l || loop.end == l; });
+    };
+    while (last + 1 < count(program_.launches) && region(last + 1) == region(first) && !is_end(last + 1)) ++last;
     return last;
   }
 
   void check_accesses() {
     for (std::size_t p = 0; p < launch().buffers.size(); ++p) check_access(p);
     for (std::size_t p = 0; p < launch().buffers.size(); ++p)
-      if (use().stored[p]) stored_[launch().buffers[p]] = true;
+      if (use().stored[p]) written_.add(launch().buffers[p]);
   }
 
   /// Checks that each buffer that the region's launches declare as fully written is written by one of them.
@@ -213,7 +243,7 @@ class Verifier {
 
   void check_access(std::size_t p) {
     const int b = launch().buffers[p];
-    const BufferKind kind = buffer(b).kind;
+    const BufferKind kind = buffer(storage_of(program_, b)).kind;
     const bool loads = use().loaded[p], stores = use().stored[p];
     if (kind == BufferKind::scratch) {
       int& owner = owner_[b];
@@ -224,8 +254,7 @@ class Verifier {
     }
     if (stores && (kind == BufferKind::input || kind == BufferKind::constant))
       fail("program_constant", b, "it is written");
-    if (kind == BufferKind::input || kind == BufferKind::state || kind == BufferKind::constant || is_stored(b))
-      return;
+    if (written_.has_value(b)) return;
     if (loads && !stores) fail("program_unwritten", b, "it is read and nothing wrote it before");
     if (launch().leaves_remainder(static_cast<int>(p)))
       fail("program_unwritten", b, "a part is written and nothing wrote the rest before");
@@ -233,18 +262,18 @@ class Verifier {
 
   void check_results() const {
     for (const Program::Slot& slot : program_.outputs)
-      if (!is_stored(slot.buffer)) fail("program_unwritten", slot.buffer, "nothing writes it");
+      if (!written_.contains(slot.buffer)) fail("program_unwritten", slot.buffer, "nothing writes it");
     for (const Program::Slot& slot : program_.states)
-      if (slot.is_updated && !is_stored(slot.buffer))
+      if (slot.is_updated && !written_.contains(slot.buffer))
         fail("program_unwritten", slot.buffer, "nothing writes its new value");
   }
 
   const Program& program_;
   std::vector<kernel::ParameterUse> uses_;  // by kernel
-  std::vector<bool> stored_;                // by buffer: a previous launch stores to it, or it has no elements
-  std::vector<int> owner_;                  // by buffer: for scratch, the launch that owns it
-  int launch_ = -1;                         // the launch being checked
-  const Launch* fold_ = nullptr;            // the reduction launch of a collective, checked instead of `launch_`
+  WrittenBuffers written_;
+  std::vector<int> owner_;        // by buffer: for scratch, the launch that owns it
+  int launch_ = -1;               // the launch being checked
+  const Launch* fold_ = nullptr;  // the reduction launch of a collective, checked instead of `launch_`
 };
 
 }  // namespace

@@ -14,11 +14,20 @@ namespace lathe {
 /// - program_dtype: a buffer's dtype differs from the parameter's.
 /// - program_alias: two parameters share memory without permission, and one of them is written.
 /// - program_constant: an input or a constant is written, or a constant's data does not match its size.
+/// - program_loop: the range of a loop is empty, or overlaps with another one without containing it.
+/// - program_slice: a slice has another dtype than its buffer or is not within it, or a launch outside of its loop
+///   accesses it.
+/// - program_alignment: a kernel relies on a multiple of bytes, and a slice may start between them.
 /// - program_scratch: two launches share scratch, or a launch reads scratch that it does not write.
 /// - program_slot: a slot's buffer has the wrong kind or dtype, or belongs to two slots.
-/// - program_collective: a collective moves more or fewer elements than its buffers have, or elements that were not
+/// - program_collective: a collective is inside a loop, or moves more or fewer elements than its buffers have, or
+/// elements that were not
 ///   written; or a launch that overlaps with it accesses its outputs or writes its inputs.
-/// - program_unwritten: a buffer is read or returned before it is written.
+/// - program_unwritten: a buffer is read or returned before it is written. Each iteration of a loop must write what
+/// it
+///   reads, unless a launch before the loop wrote it: launches after the loop may not read what only the loop writes,
+///   because it may run 0 times, unless the number of its iterations is known and not 0. A buffer of trips * stride
+///   elements counts as written after the loop if the loop writes slices of `stride` elements of it.
 /// - program_partial: the launches of a region leave elements of a buffer unwritten, or access it out of bounds
 ///   (verify_accesses.h).
 void verify_program(const Program& program);

@@ -36,13 +36,18 @@ class ProgramParser {
  private:
   void statement() {
     using Parse = void (ProgramParser::*)();
-    static constexpr std::pair<std::string_view, Parse> keywords[] = {
-        {"collective", &ProgramParser::collective}, {"region", &ProgramParser::region},
-        {"launch", &ProgramParser::launch},         {"input", &ProgramParser::slot},
-        {"parameter", &ProgramParser::slot},        {"state", &ProgramParser::slot},
-        {"output", &ProgramParser::slot},           {"buffer", &ProgramParser::buffer},
-        {"check", &ProgramParser::check},           {"recomputed", &ProgramParser::recomputed},
-        {"kernel", &ProgramParser::kernel}};
+    static constexpr std::pair<std::string_view, Parse> keywords[] = {{"collective", &ProgramParser::collective},
+                                                                      {"loop", &ProgramParser::loop},
+                                                                      {"region", &ProgramParser::region},
+                                                                      {"launch", &ProgramParser::launch},
+                                                                      {"input", &ProgramParser::slot},
+                                                                      {"parameter", &ProgramParser::slot},
+                                                                      {"state", &ProgramParser::slot},
+                                                                      {"output", &ProgramParser::slot},
+                                                                      {"buffer", &ProgramParser::buffer},
+                                                                      {"check", &ProgramParser::check},
+                                                                      {"recomputed", &ProgramParser::recomputed},
+                                                                      {"kernel", &ProgramParser::kernel}};
     std::vector<std::string_view> names;
     for (const auto& [word, parse] : keywords) {
       if (in_.peek().is_word(word)) return (this->*parse)();
@@ -76,6 +81,25 @@ class ProgramParser {
     in_.take();
     parse_ordinal(in_, program_.launches.size());
     program_.launches.push_back(parse_launch(in_, references_, region_));
+  }
+
+  /// loop 0: "lstm" launches 3..7, T times
+  void loop() {
+    in_.take();
+    parse_ordinal(in_, program_.loops.size());
+    ProgramLoop made;
+    made.name = parse_quoted(in_, "the name of the loop in double quotes");
+    in_.expect_word("launches");
+    made.first = parse_int(in_, 0, "the number of a launch");
+    in_.expect("..");
+    const Token last = in_.peek();
+    made.end = parse_int(in_, made.first, "the number of the last launch") + 1;
+    references_.use_launch({last, made.end - 1});
+    in_.expect(",");
+    made.trips = parse_dim(in_);
+    in_.expect_word("times");
+    made.loc = parse_loc(in_);
+    program_.loops.push_back(std::move(made));
   }
 
   /// collective 0: all_reduce along data=4 by 1, during launches 2..5
@@ -175,10 +199,30 @@ class ProgramParser {
   }
 
   ProgramBuffer::Kind buffer_kind() {
-    for (int i = 0; i <= static_cast<int>(ProgramBuffer::Kind::scratch); ++i)
+    for (int i = 0; i <= static_cast<int>(ProgramBuffer::Kind::slice); ++i)
       if (in_.accept_word(lathe::name(static_cast<ProgramBuffer::Kind>(i))))
         return static_cast<ProgramBuffer::Kind>(i);
-    in_.fail_expected("input, state, output, constant, temporary or scratch");
+    in_.fail_expected("input, state, output, constant, temporary, scratch or slice");
+  }
+
+  /// of x by loop 0, stride B*H, reversed
+  ProgramBuffer::Slice slice() {
+    ProgramBuffer::Slice made;
+    in_.expect_word("of");
+    made.of = references_.use_buffer();
+    in_.expect_word("by");
+    in_.expect_word("loop");
+    const Token loop = in_.peek();
+    made.loop = parse_int(in_, 0, "the number of a loop");
+    references_.use_loop({loop, made.loop});
+    in_.expect(",");
+    in_.expect_word("stride");
+    made.stride = parse_dim(in_);
+    if (in_.accept(",")) {
+      in_.expect_word("reversed");
+      made.reverse = true;
+    }
+    return made;
   }
 
   /// buffer "%1 exp": temporary f32[8*n] named "%1 exp" with room loc("a.cpp":3)
@@ -193,6 +237,7 @@ class ProgramParser {
     made.dtype = parse_dtype(in_);
     made.elements = parse_bracketed_dim(in_);
     if (in_.accept_word("named")) made.name = parse_quoted(in_, "the name in double quotes");
+    if (made.kind == ProgramBuffer::Kind::slice) made.slice = slice();
     if (in_.accept_word("with")) {
       in_.expect_word("room");
       made.has_room = true;

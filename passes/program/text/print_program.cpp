@@ -45,6 +45,7 @@ class ProgramPrinter {
                         program_.regions == 1 ? "" : "s");
     if (program_.collectives.empty()) text_ += "// no collectives: nothing comes from other processes\n";
     for (std::size_t e = 0; e < program_.collectives.size(); ++e) collective(program_.collectives[e], e);
+    for (std::size_t l = 0; l < program_.loops.size(); ++l) loop(program_.loops[l], l);
     text_ += "\n";
     for (std::size_t l = 0; l < program_.launches.size(); ++l) {
       region(program_.launches[l].info);
@@ -125,6 +126,11 @@ class ProgramPrinter {
     for (const Collective::Part& each : collective.parts) part(each);
   }
 
+  void loop(const ProgramLoop& loop, std::size_t number) {
+    text_ += fmt::format("loop {}: {} launches {}..{}, {} times{}\n", number, quoted(loop.name), loop.first,
+                         loop.end - 1, loop.trips.to_string(), location(loop.loc));
+  }
+
   void part(const Collective::Part& part) {
     const ProgramBuffer& from = program_.buffers[part.from];
     text_ += fmt::format("  {} : {}[{}] from {} to {}", op(part.op), name(from.dtype), part.elements.to_string(),
@@ -147,6 +153,9 @@ class ProgramPrinter {
     text_ += fmt::format("buffer {}: {} {}[{}]", name_or_quoted(label), name(buffer.kind), name(buffer.dtype),
                          buffer.elements.to_string());
     if (label != buffer.name) text_ += " named " + quoted(buffer.name);
+    if (const auto& slice = buffer.slice)
+      text_ += fmt::format(" of {} by loop {}, stride {}{}", this->label(slice->of), slice->loop,
+                           slice->stride.to_string(), slice->reverse ? ", reversed" : "");
     if (buffer.has_room) text_ += " with room";
     if (buffer.kind == ProgramBuffer::Kind::constant) text_ += " = " + ir::print_attribute(buffer.data);
     text_ += location(buffer.loc) + "\n";

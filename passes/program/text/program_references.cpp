@@ -49,7 +49,20 @@ void References::resolve(Program& program) const {
   }
   for (auto* slots : {&program.inputs, &program.states, &program.outputs})
     for (Program::Slot& slot : *slots) resolve(slot.buffer);
+  for (ProgramBuffer& buffer : program.buffers)
+    if (buffer.slice) resolve(buffer.slice->of);
+  for (const NumberUse& use : launch_uses_) check(use, program.launches.size(), "launch");
+  for (const NumberUse& use : loop_uses_) check(use, program.loops.size(), "loop");
   for (const KernelUse& use : kernel_uses_) check(program, use);
+}
+
+void References::check(const NumberUse& use, std::size_t count, std::string_view what) const {
+  if (static_cast<std::size_t>(use.number) < count) return;
+  in_.fail(use.at, fmt::format("there is no {} {}", what, use.number),
+           fmt::format("the program has {} {}{}", count, what,
+                       count == 1       ? ""
+                       : what == "loop" ? "s"
+                                        : "es"));
 }
 
 void References::check(const Program& program, const KernelUse& use) const {

@@ -62,3 +62,72 @@ TEST_CASE("loops print and parse", "[loops]") {
     CHECK(ir::structurally_equal(ir::parse_graph(text), graph, {.names = false}));
   }
 }
+
+namespace {
+
+struct Mlp : nn::Layer<Mlp> {
+  Mlp(const Module& parent, std::string_view name)
+      : Layer(parent, name, "Mlp"), norm(*this, "norm", 4), up(*this, "up", 4, 8), down(*this, "down", 8, 4) {}
+  Tensor forward(const Tensor& x) const { return x + down(gelu(up(norm(x)))); }
+  nn::LayerNorm norm;
+  nn::Linear up, down;
+};
+
+/// The loss of three layers and its gradients, by parameter.
+ir::Graph layers_graph(bool stacked) {
+  Graph g{"layers"};
+  const Tensor x = g.input("x", f64, {2, 4});
+  const nn::Module root("Model", f64);
+  Tensor y = x;
+  if (stacked) {
+    const nn::Stacked<Mlp> layers(root, "h", 3, [](const nn::Module& layer) { return Mlp(layer, "mlp"); });
+    y = layers(x, [](const Mlp& mlp, const Tensor& h) { return mlp(h); });
+  } else {
+    for (int i = 0; i < 3; ++i) y = Mlp(root, "h." + std::to_string(i))(y);
+  }
+  const Tensor loss = (y * y).sum();
+  g.output("loss", loss);
+  for (const auto& [name, gradient] : parameter_gradients(loss)) g.output("grad." + name, gradient);
+  return g.finish();
+}
+
+HostTensor layer_of(const HostTensor& stack, std::int64_t layer) {
+  HostTensor part(stack.dtype(), {stack.shape().begin() + 1, stack.shape().end()});
+  for (std::int64_t i = 0; i < part.numel(); ++i) part.set(i, stack.get(layer * part.numel() + i));
+  return part;
+}
+
+}  // namespace
+
+TEST_CASE("stacked layers compute and train as separate ones", "[loops]") {
+  const ir::Graph stacked = layers_graph(true), separate = layers_graph(false);
+  Tensors of_stacked, of_separate;
+  for (const ir::ValueId id : stacked.arguments()) {
+    const ir::Node& node = stacked[id];
+    HostTensor value(f64, node.type.shape.evaluate({}));
+    for (std::int64_t i = 0; i < value.numel(); ++i) value.set(i, 0.5 * std::sin(1 + 1.3 * static_cast<double>(i)));
+    if (node.name == "x") of_separate.set("x", value);
+    for (std::int64_t layer = 0; node.name != "x" && layer < 3; ++layer)  // h.mlp.up.weight -> h.1.up.weight
+      of_separate.set("h." + std::to_string(layer) + node.name.substr(5), layer_of(value, layer));
+    of_stacked.set(node.name, std::move(value));
+  }
+  const Tensors found = ir::interpret(stacked, of_stacked), wanted = ir::interpret(separate, of_separate);
+  CHECK(std::abs(found.at("loss").get(0) - wanted.at("loss").get(0)) < 1e-11);
+  for (const auto& [name, gradient] : found)
+    for (std::int64_t layer = 0; name != "loss" && layer < 3; ++layer) {
+      CAPTURE(name, layer);
+      const HostTensor part = layer_of(gradient, layer);
+      const HostTensor& other = wanted.at("grad.h." + std::to_string(layer) + name.substr(10));
+      for (std::int64_t i = 0; i < part.numel(); ++i) CHECK(std::abs(part.get(i) - other.get(i)) < 1e-11);
+    }
+}
+
+TEST_CASE("stacked layers start as separate ones do", "[loops]") {
+  const nn::Module root("Model");
+  const nn::Stacked<Mlp> layers(root, "h", 3, [](const nn::Module& layer) { return Mlp(layer, "mlp"); });
+  const Tensors values = root.initial_values(1);
+  CHECK(values.at("h.mlp.up.weight").shape() == std::vector<std::int64_t>{3, 8, 4});
+  CHECK(values.at("h.mlp.norm.weight").get(0) == 1);
+  CHECK(values.at("h.mlp.up.bias").get(0) == 0);
+  CHECK(values.at("h.mlp.up.weight").get(0) != values.at("h.mlp.up.weight").get(32));
+}

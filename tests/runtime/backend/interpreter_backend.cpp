@@ -5,6 +5,7 @@
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/printer.h"
 #include "passes/machines/cpu_machine.h"
+#include "passes/program/program_loops.h"
 
 namespace lathe::test {
 
@@ -32,7 +33,7 @@ class InterpreterRunner : public ProgramRunner {
     for (std::size_t i = 0; i < program_.states.size(); ++i)
       memory[at(program_.states[i])] = arguments.states[i]->on_host().data();
     for (std::size_t i = 0; i < program_.outputs.size(); ++i) memory[at(program_.outputs[i])] = arguments.outputs[i];
-    for (const Launch& launch : program_.launches) run_launch(launch, dims, memory);
+    run_launches(program_, dims, memory, [&](const Launch& launch) { run_launch(launch, dims, memory); });
   }
 
   bool only_reads(std::span<StoredTensor* const>) const override {

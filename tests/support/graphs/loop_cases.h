@@ -159,6 +159,16 @@ inline std::vector<LoopCase> loop_cases() {
                        return LoopStep{{next}, {next}};
                      }));
                    }});
+  for (const bool reverse : {false, true})
+    cases.push_back(
+        {reverse ? "checkpoints in reverse" : "checkpoints", {{2, 3}, {7, 2, 3}, {3, 3}}, [=](Run run, Ts t) {
+           return all(run({t[0]}, {t[1]},
+                          [&](Span h, Span x) {
+                            const Tensor next = tanh(matmul(h[0], t[2]) + x[0]);
+                            return LoopStep{{next}, {next * x[0]}};
+                          },
+                          {.reverse = reverse, .checkpoint_every = 3}));
+         }});
   return cases;
 }
 

@@ -6,6 +6,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/program/program_loops.h"
 #include "passes/program/signature.h"
 #include "tests/support/programs/lower.h"
 
@@ -34,6 +35,7 @@ std::vector<HostTensor> bind_buffers(const Program& program, const Tensors& argu
       case ProgramBuffer::Kind::output:
       case ProgramBuffer::Kind::scratch:
       case ProgramBuffer::Kind::temporary: memory.push_back(poisoned(buffer.dtype, {count})); break;
+      case ProgramBuffer::Kind::slice: memory.emplace_back(buffer.dtype, std::vector<std::int64_t>{0}); break;
     }
   }
   return memory;
@@ -52,13 +54,13 @@ std::int64_t interpret_halves(const kernel::Kernel& kernel, std::span<const kern
 }
 
 void run_launch(const Program& program, const Launch& launch, const DimBindings& dims,
-                std::vector<HostTensor>& memory, const ProgramInterpreter::RunKernel& run_kernel) {
+                const std::vector<std::byte*>& where, const ProgramInterpreter::RunKernel& run_kernel) {
   if (writes_nothing(program, launch, dims)) return;
   const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
   std::vector<kernel::BoundBuffer> buffers;
   for (const int b : launch.buffers) {
     const auto at = static_cast<std::size_t>(b);
-    buffers.push_back({memory[at].data(), program.buffers[at].elements.evaluate(dims)});
+    buffers.push_back({where[at], program.buffers[at].elements.evaluate(dims)});
   }
   std::vector<std::int64_t> sizes;
   for (const Dim& dim : launch.dims) sizes.push_back(dim.evaluate(dims));
@@ -91,7 +93,10 @@ Tensors ProgramInterpreter::run(const Tensors& arguments, const RunKernel& run_k
   for (const auto& [name, tensor] : arguments) shapes[name] = {tensor.dtype(), tensor.shape()};
   const DimBindings dims = ir::bind_dims(signature_, shapes);
   std::vector<HostTensor> memory = bind_buffers(program_, arguments, dims);
-  for (const Launch& launch : program_.launches) run_launch(program_, launch, dims, memory, run_kernel);
+  std::vector<std::byte*> where;
+  for (HostTensor& tensor : memory) where.push_back(tensor.data());
+  run_launches(program_, dims, where,
+               [&](const Launch& launch) { run_launch(program_, launch, dims, where, run_kernel); });
   Tensors results;
   for (const auto* slots : {&program_.outputs, &program_.states})
     for (const Program::Slot& slot : *slots) {

@@ -5,8 +5,12 @@
 
 namespace lathe::kernel {
 
-constinit const IntrinsicRecord async_copy_record = intrinsic_record<AsyncCopy>(
-    {.name = "async_copy", .args = {2, 3}, .buffers = {2, 2}, .produced_by = ProducedBy::each_producer});
+constinit const IntrinsicRecord async_copy_record =
+    intrinsic_record<AsyncCopy>({.name = "async_copy",
+                                 .args = {2, 3},
+                                 .buffers = {2, 2},
+                                 .produced_by = ProducedBy::each_producer,
+                                 .parameter_alignment = async_copy_bytes});
 
 AsyncCopy AsyncCopy::of(const Instruction& in) {
   const auto& buffers = in.machine->buffers;

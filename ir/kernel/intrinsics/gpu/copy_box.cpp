@@ -7,13 +7,16 @@
 
 namespace lathe::kernel {
 
+constexpr int mapped_bytes = 16;  // offset and strides of a mapped tensor
+
 constinit const IntrinsicRecord copy_box_record =
     intrinsic_record<CopyBox>({.name = "copy_box",
                                .args = {2, 1 + most_map_dims + 1},
                                .buffers = {1, 1},
                                .of_map = true,
                                .produced_by = ProducedBy::first_producer,
-                               .shared_alignment = swizzle_alignment});
+                               .shared_alignment = swizzle_alignment,
+                               .parameter_alignment = mapped_bytes});
 
 CopyBox CopyBox::of(const Instruction& in) {
   return {in.machine->buffers[0].id, in.args[0], in.machine->map, {in.args.begin() + 1, in.args.end()}};
@@ -71,7 +74,7 @@ struct MappedTensor {
 /// Returns the elements of a box in tile order. Throws if the offset or a stride is not a multiple of 16 bytes.
 std::vector<Scalar> read_box(const MappedTensor& tensor, const std::vector<int>& box,
                              const std::vector<std::int64_t>& at, const Actor& actor) {
-  tensor.from.check_alignment(16, tensor.offset);
+  tensor.from.check_alignment(mapped_bytes, tensor.offset);
   for (const std::int64_t stride : tensor.strides)
     if (stride % 8 != 0)
       tensor.from.fail(fmt::format("a map of {} by {}, no multiple of 16 bytes", tensor.from.info->name, stride),
