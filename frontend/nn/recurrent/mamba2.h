@@ -5,10 +5,10 @@
 #include <optional>
 #include <string_view>
 
-#include "frontend/nn/causal_conv.h"
 #include "frontend/nn/linear.h"
-#include "frontend/nn/mixer_state.h"
 #include "frontend/nn/norm.h"
+#include "frontend/nn/recurrent/causal_conv.h"
+#include "frontend/nn/recurrent/mixer_state.h"
 
 namespace lathe::nn {
 

@@ -1,4 +1,4 @@
-#include "frontend/nn/mamba2.h"
+#include "frontend/nn/recurrent/mamba2.h"
 
 #include <fmt/core.h>
 

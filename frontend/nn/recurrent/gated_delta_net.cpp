@@ -1,4 +1,4 @@
-#include "frontend/nn/gated_delta_net.h"
+#include "frontend/nn/recurrent/gated_delta_net.h"
 
 #include <fmt/core.h>
 

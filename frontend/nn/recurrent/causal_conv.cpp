@@ -1,4 +1,4 @@
-#include "frontend/nn/causal_conv.h"
+#include "frontend/nn/recurrent/causal_conv.h"
 
 #include <cmath>
 
