@@ -20,7 +20,7 @@ struct GatedDeltaNetOptions {
   std::optional<DType> dtype = {};                ///< of the parameters; default: that of the parent
 };
 
-/// A layer with the gated delta rule (Yang et al. 2024) as in Qwen3-Next and Qwen3.5: [B, T, d] -> [B, T, d].
+/// A layer with the gated delta rule (Yang et al. 2024) as in Qwen3-Next: [B, T, d] -> [B, T, d].
 /// Projections give q, k, v, a gate z, b and a; q, k and v go through a causal convolution and silu, q and k are
 /// divided by their norms, then
 ///   y = gated_delta_rule(q, k, v, -exp(A_log) softplus(a + dt_bias), sigmoid(b))
