@@ -83,8 +83,12 @@ Tensor Graph::state(std::string_view name, DType dtype, const Shape& shape, cons
 }
 
 Tensor Graph::random_state(Where at) const {
-  refuse_in_body("random number", at,
-                 "draw the numbers of all iterations before the loop, and pass them as a sequence");
+  if (builder(at).outer()) {
+    std::optional<ir::Value>& rng = shared(at).iteration_rng;
+    const detail::Line line(builder(), at);
+    if (!rng) rng = builder().argument(ir::ops::input, builder().free_name("rng"), i64, {2});
+    return Tensor(*rng);
+  }
   if (const auto found = builder(at).find_argument("rng")) return Tensor(*found);
   const CallSite line(builder(), at);
   const Tensor made = declared(ir::ops::state, "rng", i64, {2}, Init::values({0, 0}), at);

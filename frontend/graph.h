@@ -31,6 +31,8 @@ struct GraphState final : ir::GraphBuilder {
   /// Of nn::Substitution, innermost last.
   using Substitutions = std::vector<std::function<std::optional<Tensor>(const nn::Parameter&)>>;
   Substitutions substitutions;
+  /// In the body of a loop: the input that has the random state of an iteration, if the body draws.
+  std::optional<ir::Value> iteration_rng;
 
  private:
   std::map<std::string, std::vector<std::shared_ptr<const bool>>, std::less<>> frozen_marks_;
@@ -73,7 +75,7 @@ class Graph {
                Where at = Where::current()) const;
   /// Returns the state "rng", i64[2] = {seed, step}, which dropout draws from. There is one per graph, regardless of
   /// scope, created on first use. Each run adds 1 to step, so runs draw different numbers and a checkpoint resumes
-  /// the sequence.
+  /// the sequence. In the body of a loop, each iteration has a seed of its own, computed from that of the graph.
   Tensor random_state(Where at = Where::current()) const;
 
   /// Values without operands.

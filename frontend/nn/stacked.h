@@ -36,8 +36,7 @@ class StackedModule : public Module {
 ///   nn::Stacked<Mlp> layers(*this, "h", 24, [&](const nn::Module& layer) { return Mlp(layer, "mlp", d); });
 ///   const Tensor y = layers(x, [](const Mlp& mlp, const Tensor& h) { return h + mlp(h); });
 ///
-/// The gradient computes attention, norms and other composites again from their operands. Layers draw no random
-/// numbers [loop_body].
+/// The gradient computes attention, norms and other composites again from their operands.
 template <class Layer>
 class Stacked : public StackedModule {
  public:

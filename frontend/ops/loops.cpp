@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/loop.h"
 #include "ir/ops/primitives/primitives.h"
+#include "passes/transforms/rebuild.h"
 
 namespace lathe {
 
@@ -56,7 +58,13 @@ class LoopBuilder {
       detail::check_operands("loop", at_, {&step.outputs[i]});
       body_->output(fmt::format("out{}", i), step.outputs[i].value());
     }
-    ir::LoopParts parts{.body = ir::Body(body_->close_body()),
+    const std::optional<ir::Value> rng = body_->iteration_rng;
+    ir::Graph body = body_->close_body();
+    if (rng) {
+      sequences_.push_back(random_states(trips));
+      body = with_arguments(body, arguments_with(rng->id(), body));
+    }
+    ir::LoopParts parts{.body = ir::Body(std::move(body)),
                         .trips = trips,
                         .carries = carries_,
                         .sequences = sequences_,
@@ -69,6 +77,36 @@ class LoopBuilder {
   }
 
  private:
+  /// Returns a random state for each iteration, [trips, 2]: the seed of the graph plus a multiple of an odd number,
+  /// so that all seeds differ, and its step.
+  ir::Value random_states(const Dim& trips) const {
+    const Tensor state = Tensor(carries_.empty() ? sequences_[0] : carries_[0]).graph(at_).random_state(at_);
+    const ir::Value index = ir::iota(around_, {trips.unnamed(), 1}, 0, i64);
+    constexpr auto odd = static_cast<std::int64_t>(0x9e3779b97f4a7c15U);
+    const ir::Value seeds = ir::add(ir::mul(ir::add(index, 1), odd), ir::slice(state.value(), 0, 0, 1));
+    const ir::Value steps = ir::expand(ir::slice(state.value(), 0, 1, 2), {trips.unnamed(), 1});
+    return ir::concat(std::vector<ir::Value>{seeds, steps}, 1);
+  }
+
+  /// Returns the arguments of the body with `rng` after the sequences.
+  std::vector<ir::ValueId> arguments_with(ir::ValueId rng, const ir::Graph& body) const {
+    std::vector<ir::ValueId> arguments = body.arguments();
+    std::erase(arguments, rng);
+    const std::size_t before = carries_.size() + sequences_.size() - 1;
+    arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(before), rng);
+    return arguments;
+  }
+
+  /// Returns the body with its arguments in this order.
+  static ir::Graph with_arguments(const ir::Graph& body, std::span<const ir::ValueId> arguments) {
+    ir::GraphBuilder builder(body.name);
+    ir::Rebuilder to(builder, body);
+    for (const ir::ValueId id : arguments) to.set(id, to.copy(body[id]));
+    to.copy_rest();
+    to.close();
+    return builder.finish();
+  }
+
   Tensor argument(const ir::Op& op, const Tensor& outside, std::string_view kind, const Shape& shape) {
     std::string name = outside.value().node().name;
     if (name.empty()) name = fmt::format("{}{}", kind, kind == "carry" ? carries_.size() - 1 : sequences_.size() - 1);

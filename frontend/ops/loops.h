@@ -53,7 +53,9 @@ using RepeatBody = std::function<LoopStep(std::span<const Tensor> carries, const
 ///   [loop_carry]     a next value differs in dtype or shape from its carry, or their numbers differ
 ///   [loop_operand]   sequences of different sizes
 ///   [loop_checkpoint] `checkpoint_every` is negative, or it does not divide an unknown number of iterations
-///   [loop_body]      the body draws random numbers, declares an input or output, or updates a state
+///   [loop_body]      the body declares an input or output, updates a state, or draws random numbers from a state
+///   that
+///                    is the same in all iterations (random_state() of its graph is not)
 LoopResults scan(std::vector<Tensor> carries, std::vector<Tensor> sequences, const ScanBody& body,
                  const LoopOptions& options = {}, Where at = Where::current());
 /// The same for one carry and one sequence. The body returns the next value of the carry and an output.

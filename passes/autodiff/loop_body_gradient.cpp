@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "ir/ops/draws.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/loop.h"
 #include "ir/tensor/op/op.h"
@@ -68,7 +69,8 @@ bool SavedValues::is_saved(ValueId id) const {
   if (node.operands.empty()) return false;
   if (std::ranges::find(graph.outputs, id, &Output::value) != graph.outputs.end()) return true;  // stacked anyway
   const auto is_cheap = [&](const Node& each) {
-    return each.op->as<Elementwise>() || each.op->as<View>() || each.op->as<Argument>() || each.operands.empty();
+    return each.op->as<Elementwise>() || each.op->as<View>() || each.op->as<Argument>() || each.operands.empty() ||
+           is_draw(*each.op);
   };
   if (!is_cheap(node)) return true;
   // The sum of a product and something else takes no more memory than the product, and fewer operations later.

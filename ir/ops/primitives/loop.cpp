@@ -8,6 +8,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/tensor/analysis/ancestors.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
@@ -61,6 +62,17 @@ void require_operand(const InferContext& ctx, int operand, const Node& argument,
     ctx.require_equal(given.shape[d + lead], wanted.shape[d], "loop_operand", what);
 }
 
+/// Whether a node draws random numbers from a state that is the same in all iterations.
+bool draws_alike(const Graph& body, const Node& node, std::int64_t sequences) {
+  if (node.op != &ops::random_uniform && node.op != &ops::dropout) return false;
+  const std::vector<ValueId> arguments = body.arguments();
+  const std::size_t changing = body.updates.size() + static_cast<std::size_t>(sequences);
+  const ValueId state = node.operands[node.op == &ops::dropout ? 1 : 0];
+  const auto found = ancestors(body, state, [](ValueId) { return true; });
+  return std::none_of(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(changing),
+                      [&](ValueId argument) { return std::ranges::find(found, argument) != found.end(); });
+}
+
 /// Checks the numbers and kinds of the body's arguments, and its updates.
 void require_body(const InferContext& ctx, const Graph& body, std::int64_t sequences) {
   const std::vector<ValueId> arguments = body.arguments();
@@ -86,9 +98,9 @@ void require_body(const InferContext& ctx, const Graph& body, std::int64_t seque
     ctx.require(!custom || custom->kind != CustomKind::collective, "loop_body",
                 fmt::format("{} is a collective", node.op->name.value), "communicate before or after the loop");
     ctx.require(
-        node.op != &ops::random_uniform && node.op != &ops::dropout, "loop_body",
+        !draws_alike(body, node, sequences), "loop_body",
         fmt::format("{} at {} would draw the same numbers in each iteration", node.op->name.value, node.loc.place()),
-        "draw the numbers of all iterations before the loop, and pass them as a sequence");
+        "draw from a state that is a sequence or a carry");
   }
 }
 

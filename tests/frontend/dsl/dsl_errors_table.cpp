@@ -123,7 +123,7 @@ const std::vector<DslError> table = {
     {__LINE__, "loop_operand", "5 elements", [](Graph& g) { scan({x23(g)}, {y(g, {4, 2, 3}), z(g, {5, 2, 3})}, add_first); }},
     {__LINE__, "loop_checkpoint", "-1", [](Graph& g) { repeat(3, {x23(g)}, {}, {.checkpoint_every = -1}); }},
     {__LINE__, "loop_checkpoint", "B iterations", [](Graph& g) { scan({x23(g)}, {y(g, {B, 2, 3})}, add_first, {.checkpoint_every = 4}); }},
-    {__LINE__, "loop_body", "no random", [](Graph& g) { repeat(3, x23(g), [](auto& a, auto&) { return dropout(a, 0.5); }); }},
+    {__LINE__, "loop_body", "same numbers", [](Graph& g) { const Tensor rng = g.random_state(); repeat(3, x23(g), [=](auto& a, auto&) { return dropout(a, rng, 0.5); }); }},
     {__LINE__, "loop_body", "no input", [](Graph& g) { repeat(3, x23(g), [](auto& a, auto&) { return a + a.graph().input("z", f32, {3}); }); }},
     {__LINE__, "loop_body", "no output", [](Graph& g) { repeat(3, x23(g), [](auto& a, auto&) { return a.graph().output("z", a), a; }); }},
     {__LINE__, "loop_body", "no update", [](Graph& g) { repeat(3, x23(g), [](auto& a, auto&) { return a.graph().update(a, a), a; }); }},

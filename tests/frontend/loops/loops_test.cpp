@@ -131,3 +131,37 @@ TEST_CASE("stacked layers start as separate ones do", "[loops]") {
   CHECK(values.at("h.mlp.up.bias").get(0) == 0);
   CHECK(values.at("h.mlp.up.weight").get(0) != values.at("h.mlp.up.weight").get(32));
 }
+
+TEST_CASE("each iteration of a loop draws its own random numbers", "[loops]") {
+  Graph g{"draws"};
+  const Tensor x = g.input("x", f64, {4, 100});
+  const auto [last, all] = scan(g.zeros({100}, f64), x, [](const Tensor& h, const Tensor& row) {
+    const Tensor next = h + dropout(row, 0.5);
+    return std::pair(next, dropout(row, 0.25));
+  });
+  g.output("all", all);
+  g.output("grad", grad((last * last).sum(), {x})[0]);
+  HostTensor ones(f64, {4, 100});
+  for (std::int64_t i = 0; i < ones.numel(); ++i) ones.set(i, 1);
+  HostTensor rng(i64, {2});
+  rng.set_int(0, 7);
+  const Tensors results = ir::interpret(g.finish(), {{"x", ones}, {"rng", rng}});
+  const HostTensor& kept = results.at("all");
+  int equal = 0, zeros = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    equal += kept.get(i) == kept.get(100 + i) ? 1 : 0;
+    zeros += kept.get(i) == 0 ? 1 : 0;
+  }
+  CHECK((equal > 40 && equal < 85));  // about 62 of 100 pairs of draws agree
+  CHECK((zeros > 10 && zeros < 40));
+  // The gradient has the zeros of the forward draws: with k of four kept, it is that of (2 k)^2.
+  const HostTensor& gradient = results.at("grad");
+  for (std::int64_t i = 0; i < 100; ++i) {
+    double rows = 0;
+    for (std::int64_t t = 0; t < 4; ++t) rows += gradient.get(t * 100 + i) != 0 ? 1 : 0;
+    for (std::int64_t t = 0; t < 4; ++t) {
+      const double found = gradient.get(t * 100 + i);
+      CHECK((found == 0 || std::abs(found - 8 * rows) < 1e-12));
+    }
+  }
+}
