@@ -1,4 +1,4 @@
-#include "frontend/nn/recurrent.h"
+#include "frontend/nn/recurrent/recurrent.h"
 
 #include <fmt/core.h>
 
