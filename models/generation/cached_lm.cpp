@@ -11,7 +11,7 @@
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 
 namespace lathe {
 
