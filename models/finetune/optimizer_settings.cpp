@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "frontend/train/optimizers/optimizers.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
@@ -64,6 +66,10 @@ OptimizerSettings OptimizerSettings::with_defaults(const OptimizerSettings& defa
   if (!weight_decay) all.weight_decay = defaults.weight_decay;
   if (!beta2) all.beta2 = defaults.beta2;
   return all;
+}
+
+std::int64_t OptimizerSettings::warmup_steps(std::int64_t steps) const {
+  return warmup > 0 ? warmup : std::clamp<std::int64_t>(steps / 10, 1, 40);
 }
 
 Schedule OptimizerSettings::schedule(std::int64_t steps) const {

@@ -111,6 +111,7 @@ Value scatter(const Value& a, const Value& indices, const Value& source, int dim
 Value checked_index(const Value& indices, const Dim& size);       ///< returns the indices; each must be in [0, size)
                                                                   ///< [index_range]
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
+Value flip(const Value& a, int dim);                              ///< the elements along dim from last to first
 /// Cumulative sums along dim. `exclusive` omits the element itself; `reverse` sums from the end.
 Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = false);
 /// h[t] = a[t] * h[t-1] + b[t] along dim, from h = 0; in reverse, h[t] = a[t] * h[t+1] + b[t]. Equal shapes.

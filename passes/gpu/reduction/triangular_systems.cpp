@@ -9,7 +9,8 @@ using kernel::Value;
 
 namespace {
 
-/// Emits a cholesky. Column j follows from the columns before it; threads take its elements in turn.
+/// Emits a Cholesky decomposition column by column: a column is computed from the ones before it, and its elements
+/// are distributed over the threads.
 KernelContext::Built factor(const GpuContext& lowering, ir::ValueId id) {
   const Matrices a(lowering, lowering.graph[id].operands[0]);
   KernelContext context("cholesky", KernelRole::factor);

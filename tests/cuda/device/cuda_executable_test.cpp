@@ -4,7 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/autodiff/autodiff.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/programs/run_with_states.h"
