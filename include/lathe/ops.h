@@ -4,6 +4,7 @@
 #include "frontend/ops/check_custom_op.h"
 #include "frontend/ops/custom_op.h"
 #include "frontend/ops/derived_ops.h"
+#include "frontend/ops/factorizations.h"
 #include "frontend/ops/loops.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/op_library.h"

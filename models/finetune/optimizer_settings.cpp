@@ -32,7 +32,8 @@ ParameterFilter hidden_matrices() {
 }  // namespace
 
 const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names{"adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon", "sgd"};
+  static const std::vector<std::string> names{"adamw",     "adam", "adamw-8bit", "lion",
+                                              "adafactor", "muon", "sgd",        "soap"};
   return names;
 }
 
@@ -106,6 +107,8 @@ OptimizerSettings::Built OptimizerSettings::build(std::int64_t steps) const {
     case OptimizerKind::lion: return {Lion{.lr = rate, .weight_decay = decay_rate}, {}};
     case OptimizerKind::adafactor: return {Adafactor{.lr = rate, .weight_decay = decay_rate}, {}};
     case OptimizerKind::sgd: return {SGD{.lr = rate, .momentum = 0.9, .weight_decay = decay_rate}, {}};
+    case OptimizerKind::soap:  // the first basis of a dim of 4096 would take minutes
+      return {SOAP{.lr = rate, .weight_decay = decay_rate, .largest_dim = 1024}, {}};
     case OptimizerKind::muon:
       return {adamw,
               {{.name = "matrices",

@@ -11,9 +11,10 @@
 
 namespace lathe {
 
-/// The optimizers of training runs: "adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon" and "sgd" (with a
-/// momentum of 0.9). muon updates the hidden matrices and leaves all other parameters to AdamW.
-enum class OptimizerKind : std::uint8_t { adamw, adam, adamw_8bit, lion, adafactor, muon, sgd };
+/// The optimizers of training runs: "adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon", "sgd" (with a
+/// momentum of 0.9) and "soap" (with bases for dims up to 1024). muon updates the hidden matrices and leaves all
+/// other parameters to AdamW.
+enum class OptimizerKind : std::uint8_t { adamw, adam, adamw_8bit, lion, adafactor, muon, sgd, soap };
 const std::vector<std::string>& optimizer_names();  ///< in the order of OptimizerKind
 std::string_view name(OptimizerKind kind);
 /// Throws UserError [train_options] for an unknown name.

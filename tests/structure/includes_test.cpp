@@ -76,7 +76,7 @@ const std::vector<Layer>& layers() {
       // `lathe bench` measures the cases of bench/.
       {"tools/bench/", {"tools/", "bench/", "models/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
       {"tools/", {"tools/", "models/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
-      {"bench/", {"bench/", "models/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
+      {"bench/", {"bench/", "examples/", "models/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},
       {"examples/first_program/", {}},
       {"examples/",
        {"examples/", "tests/support/", "models/", "runtime/", "codegen/", "passes/", "frontend/", "ir/"}},

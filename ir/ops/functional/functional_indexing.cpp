@@ -103,6 +103,16 @@ Value solve_triangular(const Value& a, const Value& b, bool upper, bool transpos
                {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit_diagonal}});
 }
 
+Value orthonormal_basis(const Value& a) { return apply(ops::orthonormal_basis, {a}); }
+Value orthonormal_basis(const Value& a, const Value& when, const Value& otherwise) {
+  return apply(ops::orthonormal_basis, {a, when, otherwise});
+}
+
+Value eigenvectors(const Value& a) { return apply(ops::eigenvectors, {a}); }
+Value eigenvectors(const Value& a, const Value& when, const Value& otherwise) {
+  return apply(ops::eigenvectors, {a, when, otherwise});
+}
+
 Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights) {
   std::vector<Value> operands = {x, offsets};
   operands.insert(operands.end(), weights.begin(), weights.end());
