@@ -44,7 +44,7 @@ const std::vector<Section>& sections() {
       {"Functions of one op", {"frontend/ops/plain_ops.h"}},
       {"Other functions", {"frontend/ops/ops.h", "frontend/ops/derived_ops.h", "frontend/ops/factorizations.h"}},
       {"Images and sound", {"frontend/ops/spatial/conv_ops.h", "frontend/ops/spatial/pooling.h"}},
-      {"Loops and recurrences", {"frontend/ops/loops.h", "frontend/ops/recurrences.h"}},
+      {"Loops and recurrences", {"frontend/ops/loops/loops.h", "frontend/ops/loops/recurrences.h"}},
       {"Losses", {"frontend/ops/losses.h"}},
       {"Gradients", {"frontend/grad.h"}},
       {"Modules",
