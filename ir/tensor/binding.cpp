@@ -8,6 +8,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "ir/tensor/loop.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
@@ -158,19 +159,30 @@ std::string mention_of(const Graph& graph, std::string_view name) {
   return "";
 }
 
+/// Calls f(node, dim) for each dim of the values of a graph, for the iterations of its loops, and in their bodies.
+template <class F>
+void for_dims(const Graph& graph, const F& f) {
+  for (const Node& node : graph.nodes) {
+    for (const Dim& dim : node.type.shape) f(node, dim);
+    if (!is_loop(node)) continue;
+    f(node, loop_trips(node));
+    for_dims(loop_body(node).graph(), f);
+  }
+}
+
 /// Checks that every symbolic dim is bound.
 void check_bound(const Graph& graph, const DimBindings& bindings) {
-  for (const Node& node : graph.nodes)
-    for (const Dim& dim : node.type.shape)
-      for (const std::string& name : dim.unknowns())
-        if (!bindings.contains(name))
-          throw UserError(node.loc, node.op->name.value,
-                          fmt::format("no argument gives the size {} in {}{}", name, node.type.to_string(),
-                                      mention_of(graph, name)),
-                          "dim_unbound",
-                          fmt::format("give it with the arguments, as in {{{{\"{}\", 8}}}}, or make it a dim of an "
-                                      "argument by itself",
-                                      name));
+  for_dims(graph, [&](const Node& node, const Dim& dim) {
+    for (const std::string& name : dim.unknowns())
+      if (!bindings.contains(name))
+        throw UserError(node.loc, node.op->name.value,
+                        fmt::format("no argument gives the size {} in {}{}", name, node.type.to_string(),
+                                    mention_of(graph, name)),
+                        "dim_unbound",
+                        fmt::format("give it with the arguments, as in {{{{\"{}\", 8}}}}, or make it a dim of an "
+                                    "argument by itself",
+                                    name));
+  });
 }
 
 /// Returns whether the size of this dim determines its only unknown not in `known`: the dim must be linear in it.
@@ -209,10 +221,10 @@ DimBindings bind_dims(const Graph& graph, const std::map<std::string, ArgumentSh
 
 std::vector<std::string> unbound_dims(const Graph& graph, const DimBindings& bindings) {
   std::set<std::string> missing;
-  for (const Node& node : graph.nodes)
-    for (const Dim& dim : node.type.shape)
-      for (const std::string& name : dim.unknowns())
-        if (!bindings.contains(name)) missing.insert(name);
+  for_dims(graph, [&](const Node&, const Dim& dim) {
+    for (const std::string& name : dim.unknowns())
+      if (!bindings.contains(name)) missing.insert(name);
+  });
   return {missing.begin(), missing.end()};
 }
 

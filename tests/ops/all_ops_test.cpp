@@ -163,6 +163,7 @@ TEST_CASE("16-bit floats match f64 rounded") {
   for (const auto& [dtype, tolerance] : {std::pair{f32, 1e-6}, std::pair{f16, 4e-3}, std::pair{bf16, 3e-2}})
     for_each_sample(
         [&, dtype = dtype, tolerance = tolerance](const Op& op, const Sample& sample, const std::string& what) {
+          if (op.as<Loop>()) return;  // its body has f64 values: tests/frontend/loops
           Sample narrow = sample;
           bool floats = false;
           for (SampleOperand& operand : narrow.operands)

@@ -85,7 +85,7 @@ TEST_CASE("errors in a body point at the token with a caret", "[parser]") {
              Contains("expected ',' or '}', found '}'") || Contains("expected"));
   CHECK_THAT(body_error("output logits %x"), Contains("expected the output's name in double quotes, found 'logits'"));
   CHECK_THAT(body_error("update %x = %x"), Contains("expected '<-', found '='"));
-  CHECK_THAT(body_error("frobnicate %x"), Contains("expected a value to define, output, update, check or '}'"));
+  CHECK_THAT(body_error("frobnicate %x"), Contains("expected a value to define, output, update, check, body or '}'"));
   CHECK_THAT(body_error("check n < m"), Contains("unexpected '<'"));
   CHECK_THAT(body_error("%1 = exp %x loc(here)"), Contains("expected a file name in double quotes, or unknown"));
 }

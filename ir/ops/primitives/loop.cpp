@@ -57,9 +57,10 @@ void require_operand(const InferContext& ctx, int operand, const Node& argument,
   if (is_sequence)
     ctx.require_equal(given.shape[0], ctx.attr<Dim>("trips"), "loop_operand",
                       fmt::format("{} has {} elements for {} iterations", argument.name, given.shape[0].to_string(),
-                                  ctx.attr<Dim>("trips").to_string()));
+                                  ctx.attr<Dim>("trips").to_string()),
+                      "all sequences have one element for each iteration");
   for (int d = 0; d < wanted.rank(); ++d)
-    ctx.require_equal(given.shape[d + lead], wanted.shape[d], "loop_operand", what);
+    ctx.require_equal(given.shape[d + lead], wanted.shape[d], "loop_operand", what, "their sizes must be equal");
 }
 
 /// Whether a node draws random numbers from a state that is the same in all iterations.
@@ -78,10 +79,12 @@ void require_body(const InferContext& ctx, const Graph& body, std::int64_t seque
   const std::vector<ValueId> arguments = body.arguments();
   const auto carries = static_cast<std::int64_t>(body.updates.size());
   ctx.require(static_cast<std::size_t>(ctx.arity()) == arguments.size(), "loop_body",
-              fmt::format("the body has {} arguments, and {} operands are given", arguments.size(), ctx.arity()));
+              fmt::format("the body has {} arguments, and {} operands are given", arguments.size(), ctx.arity()),
+              "give an operand for each argument: carries, then sequences, then the others");
   ctx.require(
       sequences >= 0 && carries + sequences <= ctx.arity(), "loop_body",
-      fmt::format("{} operands are given for carries ({}) and sequences ({})", ctx.arity(), carries, sequences));
+      fmt::format("{} operands are given for carries ({}) and sequences ({})", ctx.arity(), carries, sequences),
+      "`sequences` counts the operands after the carries that have a dim of iterations");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool is_carry = static_cast<std::int64_t>(i) < carries;
     const Node& argument = body[arguments[i]];
@@ -91,7 +94,7 @@ void require_body(const InferContext& ctx, const Graph& body, std::int64_t seque
         "the carries are states, which come first and are updated; all other arguments are inputs");
     const auto updates = [&](const Update& update) { return update.state == arguments[i]; };
     ctx.require(!is_carry || std::ranges::any_of(body.updates, updates), "loop_body",
-                fmt::format("the carry {} is not updated", argument.name));
+                fmt::format("the carry {} is not updated", argument.name), "write: update %carry <- %next");
   }
   for (const Node& node : body.nodes) {
     const auto* custom = node.op->as<Custom>();
@@ -121,7 +124,8 @@ TensorType infer_loop(const InferContext& ctx) {
   const auto result = ctx.attr<std::int64_t>("result");
   const auto results = carries + static_cast<std::int64_t>(body.outputs.size());
   ctx.require(result >= 0 && result < results, "loop_body",
-              fmt::format("there is no result {}: the loop has {}", result, results));
+              fmt::format("there is no result {}: the loop has {}", result, results),
+              "the results are the last values of the carries, then the outputs of the body");
   if (result < carries) {
     const TensorType& type = body[arguments[static_cast<std::size_t>(result)]].type;
     return TensorType::contiguous(type.dtype, type.shape);

@@ -37,8 +37,7 @@ class BodyReduction {
     reduced_.parts.trips = parts_.trips;
     reduced_.parts.reverse = parts_.reverse;
     add_arguments();
-    for (const ValueId id : all_values(body_))
-      if (live_[id] && !to_.has(id)) to_.set(id, to_.copy(body_[id]));
+    copy_rest();
     add_results();
     inner_.add_checks(body_.checks);
     reduced_.parts.body = Body(inner_.finish());
@@ -162,6 +161,19 @@ class BodyReduction {
     if (const auto known = known_argument(made, operand)) return to_.set(id, *known);
     add_argument(id, ops::input, operands, operand);
     made.emplace_back(operand, to_[id]);
+  }
+
+  /// Copies the nodes between the arguments and the results.
+  void copy_rest() {
+    NodeMap<bool> read(body_, false);
+    for (const std::size_t c : kept_carries_) read[next(c)] = true;
+    for (std::size_t r = 0; r < body_.outputs.size(); ++r)
+      if (used_[carries_ + r]) read[body_.outputs[r].value] = true;
+    for (const ValueId id : reversed_values(body_))
+      if (read[id] && !to_.has(id))
+        for (const ValueId operand : body_[id].operands) read[operand] = true;
+    for (const ValueId id : all_values(body_))
+      if (read[id] && !to_.has(id)) to_.set(id, to_.copy(body_[id]));
   }
 
   Value number_of(const Value& outer, const Number& number) {

@@ -169,6 +169,7 @@ TEST_CASE("gradients in narrow floats have the dtype of the operands and match f
     for_each_differentiable_sample(
         [&, dtype = dtype, tolerance = tolerance](const Op& op, const Sample& sample, const std::string& what) {
           const Graph graph = sample_graph(op, sample);
+          if (op.as<Loop>()) return;  // its body has f64 values: tests/frontend/loops
           if (is_complex(graph[graph.outputs[0].value].type.dtype)) return;  // has no 16-bit type
           Sample narrow = sample;
           for (SampleOperand& operand : narrow.operands) {
