@@ -219,6 +219,7 @@ void CachedLm::read_chunk(const Reading& how, std::int64_t first, std::int64_t c
   InputRefs inputs{{"input_ids", ids}, {"last", last}};
   if (how.kind == Kind::ragged) inputs.emplace("positions", positions);
   run(how, std::move(inputs), chunk_logits_, seen);
+  LATHE_ASSERT(B > 0);  // check_prompts()
   const std::size_t row = chunk_logits_.bytes() / static_cast<std::size_t>(B);
   for (std::int64_t b = 0; b < B; ++b) {
     const std::int64_t end = size_of(how.texts[b]) - 1;

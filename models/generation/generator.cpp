@@ -206,6 +206,8 @@ Generator::Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tok
   sequences_ = std::make_unique<CachedSeq2Seq>(*kept->model, kept->weights, options);
 }
 
+void Generator::set_defaults(const GenerationOptions& options) { defaults_ = options; }
+
 Generation Generator::start(std::vector<std::vector<Generation::TokenId>> prompts, const GenerationOptions& options) {
   return Generation(*sequences_, tokenizer_, std::move(prompts), options);
 }

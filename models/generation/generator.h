@@ -125,7 +125,7 @@ class Generator {
 
   /// Returns the directory's generation options, which can be changed and passed to generate().
   const GenerationOptions& defaults() const { return defaults_; }
-  void set_defaults(const GenerationOptions& options) { defaults_ = options; }
+  void set_defaults(const GenerationOptions& options);
 
   /// Generates the continuation of a prompt, or the output of an encoder-decoder model for it. The tokenizer adds its
   /// special tokens to the prompt.

@@ -25,7 +25,10 @@ KernelContext::Built AlongDimKernel::loops(const std::function<void(Value, Value
     const auto block = [&](Value i) { b.for_loop(0, block_threads, 1, row(i), LoopKind::thread_x); };
     b.for_loop(0, context.dim(along.rows), 1, block, LoopKind::block_x);
   } else {
-    for_threads(b, context.dim(along.rows) * columns, 1, [&](Value i) { column(i / columns, i % columns); });
+    for_threads(b, context.dim(along.rows) * columns, 1, [&](Value i) {
+      const Value pre = i / columns, at = i % columns;
+      column(pre, at);
+    });
   }
   return context.finish();
 }
