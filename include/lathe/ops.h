@@ -8,5 +8,6 @@
 #include "frontend/ops/losses.h"
 #include "frontend/ops/op_library.h"
 #include "frontend/ops/ops.h"
+#include "frontend/ops/recurrences.h"
 #include "frontend/ops/spatial/conv_ops.h"
 #include "frontend/ops/spatial/pooling.h"
