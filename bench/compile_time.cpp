@@ -19,7 +19,7 @@
 #include "passes/compile/compilation.h"
 #include "passes/fusion/fusion.h"
 #include "passes/lowering/verify/verify_program.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/compile.h"
 #include "runtime/host/seconds.h"

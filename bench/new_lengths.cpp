@@ -23,7 +23,7 @@
 #include "frontend/train/training.h"
 #include "passes/compile/compilation.h"
 #include "passes/memory/memory_planner.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/compile.h"
 #include "runtime/run/dim_table.h"
 

@@ -17,7 +17,7 @@
 #include "ir/tensor/verifier.h"
 #include "passes/compile/compilation.h"
 #include "passes/fusion/fusion.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/compile.h"
 
 namespace {

@@ -17,7 +17,7 @@
 #include "passes/program/require_one_process.h"
 #include "passes/program/signature.h"
 #include "passes/shard/shard.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/compile_options.h"
 #include "runtime/executable_impl.h"
 #include "runtime/files/sha256.h"

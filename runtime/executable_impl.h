@@ -9,9 +9,9 @@
 #include "passes/program/program.h"
 #include "passes/transforms/sizes/index_lookups.h"
 #include "runtime/executable.h"
+#include "runtime/nonfinite_watch.h"
 #include "runtime/run/argument_binder.h"
 #include "runtime/run/program_runner.h"
-#include "runtime/watch/nonfinite_watch.h"
 
 namespace lathe {
 

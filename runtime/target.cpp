@@ -40,4 +40,6 @@ Target Target::on_device(const std::shared_ptr<Ranks>& ranks,
   return {bound ? bound : backend, name};
 }
 
+Machine machine_of(const Target& target) { return target.backend->machine(target.name); }
+
 }  // namespace lathe

@@ -8,8 +8,9 @@
 
 namespace lathe {
 
-class Backend;  // runtime/backend.h
-class Ranks;    // runtime/ranks/ranks.h
+class Backend;   // runtime/backend/backend.h
+class Ranks;     // runtime/ranks/ranks.h
+struct Machine;  // passes/lowering/machine.h
 
 /// The target of a compilation: a backend, and the name of a machine with its features.
 struct Target {
@@ -32,5 +33,8 @@ struct Target {
   Target on_device(const std::shared_ptr<Ranks>& ranks = nullptr,
                    const std::vector<std::filesystem::path>& folders = {}) const;
 };
+
+/// Returns the machine that a target compiles for.
+Machine machine_of(const Target& target);
 
 }  // namespace lathe

@@ -8,7 +8,7 @@
 
 #include "ir/support/nearest.h"
 #include "passes/compile/compilation.h"
-#include "runtime/backend.h"
+#include "runtime/target.h"
 
 namespace lathe::tools {
 

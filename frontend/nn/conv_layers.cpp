@@ -25,7 +25,7 @@ Kernel kernel_of(int spatial, const Dim& in, const Dim& out, const ConvLayerOpti
     throw UserError(
         Location(at), "conv",
         fmt::format("{} and {} channels do not divide into {} groups", in.to_string(), out.to_string(), o.groups),
-        "conv_options", "both are multiples of the groups");
+        "conv_options", "give a number of groups that divides both");
   Kernel kernel{.shape = {out, o.groups == 1 ? in : *each}};
   Dim fan_in = *each;
   for (const std::int64_t size : detail::for_each_dim("conv", "size", o.size, spatial, at, 1)) {

@@ -40,7 +40,7 @@ void check(const ExpertsOptions& options, const Where& at) {
   };
   require(options.count >= 1, "count", options.count, "give at least 1 expert");
   require(options.chosen >= 1 && options.chosen <= options.count, "chosen", options.chosen,
-          "give a number from 1 to that of the experts");
+          "give a number from 1 to the number of experts");
   require(std::isfinite(options.capacity_factor) && options.capacity_factor >= 0, "capacity_factor",
           options.capacity_factor, "give a positive number, such as 1.25, or 0 for no limit");
 }

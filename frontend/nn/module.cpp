@@ -116,7 +116,8 @@ Tensor Parameter::here(Where at) const {
   const auto& graph_of = running_calls.empty() ? info_->home : running_calls.back();
   std::shared_ptr<detail::GraphState> graph = graph_of.lock();
   if (!graph)
-    throw UserError(Location(at), "parameter", fmt::format("no graph is at hand for {}", name()), "parameter_graph",
+    throw UserError(Location(at), "parameter",
+                    fmt::format("{} is used as a tensor where no graph is being built", name()), "parameter_graph",
                     "use it in forward() of an nn::Layer, or write in(x), which returns it in the graph of x");
   if (is_quantized())
     throw UserError(detail::line_of(*graph, at), "parameter", fmt::format("{} is stored quantized", name()),

@@ -46,8 +46,8 @@ class Parameter {
   /// UserError [argument_name] if the graph has another argument of this name.
   Tensor in(const Graph& graph) const;
   Tensor in(const Tensor& like, Where at = Where::current()) const { return in(like.graph(at)); }
-  /// Returns the parameter where a graph is at hand: in the graph of its module, or in that of the current call of a
-  /// module. Tensor(parameter) calls it, so a parameter can be written where a function takes a tensor.
+  /// Returns the parameter in the graph that is being built: that of its module, or of the current call of a module.
+  /// Tensor(parameter) calls it, so a parameter can be written where a function takes a tensor.
   Tensor here(Where at = Where::current()) const;
   /// Returns the parameter cast to the dtype of `like`; storage and compute dtypes may differ.
   Tensor as(const Tensor& like, Where at = Where::current()) const;

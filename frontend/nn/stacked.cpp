@@ -6,7 +6,7 @@
 #include "frontend/initial_values.h"
 #include "frontend/nn/require_option.h"
 #include "frontend/nn/substitution.h"
-#include "frontend/ops/loops.h"
+#include "frontend/ops/loops/loops.h"
 
 namespace lathe::nn {
 

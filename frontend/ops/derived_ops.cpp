@@ -12,6 +12,7 @@
 
 namespace lathe {
 
+using detail::built;
 using detail::Composed;
 
 Tensor sum(const Tensor& a, const Axes& axes, Flag keepdim, Where at) { return a.sum(axes, keepdim, at); }
@@ -108,10 +109,7 @@ Tensor ones_like(const Tensor& a, Where at) {
 }
 
 Tensor flip(const Tensor& a, DimIndex dim, Where at) {
-  const Composed composed("flip", at, {&a});
-  const Dim size = a.size(dim);
-  const Tensor last = Tensor(ir::dim_value(a.builder(), size, i64)) - 1;
-  return gather(a, last - Tensor(ir::iota(a.builder(), {size}, 0, i64)), dim);
+  return built("flip", at, [&](const ir::Value& value) { return ir::flip(value, dim); }, a);
 }
 
 Tensor roll(const Tensor& a, const Dim& shift, DimIndex dim, Where at) {

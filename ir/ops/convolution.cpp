@@ -12,14 +12,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-/// Reverses the order of a dim of known size.
-Value reversed(const Value& a, int d) {
-  const std::int64_t size = a.shape()[d].value().value_or(1);
-  if (size == 1) return a;
-  const Value positions = iota(a.builder(), {Dim(size)}, 0, i64);
-  return gather(a, sub(number_like(positions, static_cast<double>(size - 1)), positions), d);
-}
-
 /// [O, C / groups, k..] -> [C, O / groups, k..].
 Value channels_swapped(const Value& weight, std::int64_t groups) {
   if (groups == 1) return transpose(weight, 0, 1);
@@ -132,7 +124,7 @@ class Transpose {
       Convolution next = inner;
       next.dilation[i] = apart;
       const Value part = slice(weight, d, first, Dim(first + (taps - 1) * step + 1), step);
-      phases.push_back(alternating(i + 1, moved(y, d, low, count + Dim(reach)), reversed(part, d), next));
+      phases.push_back(alternating(i + 1, moved(y, d, low, count + Dim(reach)), flip(part, d), next));
     }
     if (stride == 1) return phases[0];
     const Value stacked = stack(phases, d + 1);
@@ -154,7 +146,7 @@ class Transpose {
       const int d = static_cast<int>(i) + 2;
       const std::int64_t reach = c_.dilation[i] * (kernel(i) - 1);
       x = moved(spread(x, d, c_.stride[i]), d, Dim(reach - c_.low[i]), sizes_[i].unnamed() + Dim(reach));
-      w = reversed(w, d);
+      w = flip(w, d);
     }
     return conv(x, w, inner);
   }

@@ -24,6 +24,8 @@ bool is_lookup(const Op& op) {
     case CustomKind::top_k:
     case CustomKind::cholesky:
     case CustomKind::solve_triangular:
+    case CustomKind::orthonormal_basis:
+    case CustomKind::eigenvectors:
     case CustomKind::concat:
     case CustomKind::pad:
     case CustomKind::view_as_complex:

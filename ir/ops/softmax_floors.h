@@ -5,7 +5,7 @@
 #include "ir/support/dtype.h"
 
 /// Lower bounds in the expansion of a softmax with `zero_masked`: a row of only -inf gives exp(-inf - lowest) / 0.5 =
-/// 0. They do not change other rows or their gradients: the maximum of such a row is at least the lowest finite
+/// 0. They do not change rows with a finite element or their gradients: the maximum is at least the lowest finite
 /// number, and one of the summed exponentials is 1.
 namespace lathe::ir {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "frontend/train/optimizers/optimizers.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
@@ -30,7 +32,8 @@ ParameterFilter hidden_matrices() {
 }  // namespace
 
 const std::vector<std::string>& optimizer_names() {
-  static const std::vector<std::string> names{"adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon", "sgd"};
+  static const std::vector<std::string> names{"adamw",     "adam", "adamw-8bit", "lion",
+                                              "adafactor", "muon", "sgd",        "soap"};
   return names;
 }
 
@@ -64,6 +67,10 @@ OptimizerSettings OptimizerSettings::with_defaults(const OptimizerSettings& defa
   if (!weight_decay) all.weight_decay = defaults.weight_decay;
   if (!beta2) all.beta2 = defaults.beta2;
   return all;
+}
+
+std::int64_t OptimizerSettings::warmup_steps(std::int64_t steps) const {
+  return warmup > 0 ? warmup : std::clamp<std::int64_t>(steps / 10, 1, 40);
 }
 
 Schedule OptimizerSettings::schedule(std::int64_t steps) const {
@@ -100,6 +107,8 @@ OptimizerSettings::Built OptimizerSettings::build(std::int64_t steps) const {
     case OptimizerKind::lion: return {Lion{.lr = rate, .weight_decay = decay_rate}, {}};
     case OptimizerKind::adafactor: return {Adafactor{.lr = rate, .weight_decay = decay_rate}, {}};
     case OptimizerKind::sgd: return {SGD{.lr = rate, .momentum = 0.9, .weight_decay = decay_rate}, {}};
+    case OptimizerKind::soap:  // the first basis of a dim of 4096 would take minutes
+      return {SOAP{.lr = rate, .weight_decay = decay_rate, .largest_dim = 1024}, {}};
     case OptimizerKind::muon:
       return {adamw,
               {{.name = "matrices",

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,9 +11,10 @@
 
 namespace lathe {
 
-/// The optimizers of training runs: "adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon" and "sgd" (with a
-/// momentum of 0.9). muon updates the hidden matrices and leaves all other parameters to AdamW.
-enum class OptimizerKind : std::uint8_t { adamw, adam, adamw_8bit, lion, adafactor, muon, sgd };
+/// The optimizers of training runs: "adamw", "adam", "adamw-8bit", "lion", "adafactor", "muon", "sgd" (with a
+/// momentum of 0.9) and "soap" (with bases for dims up to 1024). muon updates the hidden matrices and leaves all
+/// other parameters to AdamW.
+enum class OptimizerKind : std::uint8_t { adamw, adam, adamw_8bit, lion, adafactor, muon, sgd, soap };
 const std::vector<std::string>& optimizer_names();  ///< in the order of OptimizerKind
 std::string_view name(OptimizerKind kind);
 /// Throws UserError [train_options] for an unknown name.
@@ -28,8 +28,8 @@ std::string_view name(RateDecay decay);
 /// Throws UserError [train_options] for an unknown name.
 RateDecay rate_decay_named(std::string_view name);
 
-/// The optimizer of a training run and its learning rate. Each kind of run has its own
-/// defaults for the optional fields: see FineTuneOptions and TextTrainingOptions.
+/// The optimizer of a training run and its learning rate. Each kind of run has its own defaults for the optional
+/// fields: see FineTuneOptions and TextTrainingOptions.
 struct OptimizerSettings {
   OptimizerKind kind = OptimizerKind::adamw;
   RateDecay decay = RateDecay::cosine;
@@ -43,9 +43,7 @@ struct OptimizerSettings {
   OptimizerSettings with_defaults(const OptimizerSettings& defaults) const;
   /// Throws UserError [train_options] for numbers out of range.
   void check() const;
-  std::int64_t warmup_steps(std::int64_t steps) const {
-    return warmup > 0 ? warmup : std::max<std::int64_t>(1, std::min<std::int64_t>(40, steps / 10));
-  }
+  std::int64_t warmup_steps(std::int64_t steps) const;
   // The following require all values, for a run of this many steps.
   /// Returns the learning rate schedule: a linear warm-up to `lr`, then `decay`. A single step uses `lr`. Throws
   /// UserError [train_warmup] if the warm-up leaves no step.

@@ -17,7 +17,8 @@ class CacheStates {
   void learn(const ir::Graph& graph);
   bool known() const { return !states_.empty(); }
 
-  /// Puts zeroed caches of these sizes into the store unless they fit already. `keep`: copies the existing rows.
+  /// Puts zeroed caches of the given sizes into the store unless the existing ones fit. `keep`: copies the existing
+  /// rows.
   void fit(Parameters& store, const DimBindings& sizes, bool keep) const;
   /// Sets the caches in `to` to `count` copies of the single sequence in `from`.
   void repeat(const Parameters& from, Parameters& to, std::int64_t count) const;

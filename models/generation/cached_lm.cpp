@@ -11,7 +11,9 @@
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
-#include "runtime/backend.h"
+#include "models/generation/cache_states.h"
+#include "models/pretrained/causal_lm.h"
+#include "runtime/backend/backend.h"
 
 namespace lathe {
 
@@ -71,15 +73,44 @@ ir::Graph CachedLm::graph(const pretrained::CausalLm& model, Kind kind, DType dt
   return build(model, kind, dtype, batch, cache_dtype).graph;
 }
 
+struct CachedLm::Compiled {
+  Executable executable;
+  bool takes_length;  ///< false if every attention has a window
+};
+
+/// The weights with a cache, and code for them. A side is for one small batch size, so that matmuls read the
+/// weights in one stream, or for batches of any size.
+struct CachedLm::Side {
+  Dim batch;
+  Parameters store;
+  CacheStates states = {};       ///< valid after the first compilation, like window_rows
+  std::int64_t window_rows = 0;  ///< most rows that a windowed attention needs; 0: there are no windows
+  std::map<Kind, Compiled> compiled = {};
+};
+
+/// Texts to read into the cache of a side, and the length that sets the rotary angles of each.
+struct CachedLm::Reading {
+  Side& side;
+  std::span<const std::vector<TokenId>> texts;
+  std::span<const std::int64_t> lengths;
+  Kind kind;
+};
+
 CachedLm::CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options)
     : model_(model),
       weights_(weights.borrowed()),
       options_(options),
       streamed_rows_(machine_of(options.target).streamed_rows),
+      sides_(std::make_unique<std::map<std::int64_t, Side>>()),
       most_positions_(model.most_positions().value_or(std::numeric_limits<std::int64_t>::max())) {
   if (options.chunk < 1)
     throw UserError(fmt::format("chunks of {} tokens", options.chunk), "generation_chunk", "give 1 or more");
 }
+
+CachedLm::~CachedLm() = default;
+CachedLm::CachedLm(CachedLm&&) noexcept = default;
+
+std::int64_t CachedLm::vocabulary_size() const { return model_.vocabulary_size(); }
 
 std::int64_t CachedLm::length() const {
   return lengths_.empty() ? 0 : *std::max_element(lengths_.begin(), lengths_.end());
@@ -87,16 +118,16 @@ std::int64_t CachedLm::length() const {
 
 std::int64_t CachedLm::cache_bytes() const {
   std::int64_t bytes = 0;
-  for (const auto& [size, side] : sides_) bytes += side.states.bytes(side.store);
+  for (const auto& [size, side] : *sides_) bytes += side.states.bytes(side.store);
   return bytes;
 }
 
 CachedLm::Side& CachedLm::side(std::int64_t sequences) {
   const std::int64_t known = sequences <= streamed_rows_ ? sequences : 0;
-  const auto found = sides_.find(known);
-  if (found != sides_.end()) return found->second;
+  const auto found = sides_->find(known);
+  if (found != sides_->end()) return found->second;
   const Dim size = known > 0 ? Dim("B", known) : Dim("B");
-  return sides_.emplace(known, Side{.batch = size, .store = weights_.borrowed()}).first->second;
+  return sides_->emplace(known, Side{.batch = size, .store = weights_.borrowed()}).first->second;
 }
 
 CachedLm::Compiled& CachedLm::compiled(Side& of, Kind kind) {
@@ -147,7 +178,7 @@ const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>
   if (model_.depends_on_length()) texts_.assign(prompts.begin(), prompts.end());
   // Caches for other batch sizes are freed.
   Side& own = side(batch());
-  for (auto& [size, other] : sides_)
+  for (auto& [size, other] : *sides_)
     if (&other != &own) other.states.erase(other.store);
   read(own, prompts, lengths_, logits_);
   return logits_;

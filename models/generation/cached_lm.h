@@ -2,16 +2,19 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "models/generation/cache_states.h"
 #include "models/generation/sequence_model.h"
-#include "models/pretrained/causal_lm.h"
 #include "runtime/parameters/parameters.h"
 
 namespace lathe {
+
+namespace pretrained {
+class CausalLm;
+}
 
 /// A causal language model compiled for generation. Keys and values are cached, so a new token costs one step.
 /// Sequences of a batch may differ in length. Code is compiled on first use: once for each batch size for
@@ -28,13 +31,15 @@ class CachedLm final : public SequenceModel {
 
   /// Borrows the weights; they must outlive this object.
   CachedLm(const pretrained::CausalLm& model, const Parameters& weights, const Options& options = {});
+  ~CachedLm() override;
+  CachedLm(CachedLm&&) noexcept;
 
   const HostTensor& start(std::span<const std::vector<TokenId>> prompts) override;
   const HostTensor& step(std::span<const TokenId> tokens, const std::vector<bool>& done = {}) override;
   const HostTensor& logits() const override { return logits_; }
   std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const override { return prompt; }
   std::int64_t most_positions() const override { return most_positions_; }
-  std::int64_t vocabulary_size() const override { return model_.vocabulary_size(); }
+  std::int64_t vocabulary_size() const override;
   std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
   /// Number of sequences, and tokens of the longest one.
@@ -56,26 +61,9 @@ class CachedLm final : public SequenceModel {
                          std::optional<DType> cache_dtype = {});
 
  private:
-  struct Compiled {
-    Executable executable;
-    bool takes_length;  ///< false if every attention has a window
-  };
-  /// The weights with a cache, and code for them. A side is for one small batch size, so that matmuls read the
-  /// weights in one stream, or for batches of any size.
-  struct Side {
-    Dim batch;
-    Parameters store;
-    CacheStates states = {};       ///< valid after the first compilation, like window_rows
-    std::int64_t window_rows = 0;  ///< most rows that a windowed attention needs; 0: there are no windows
-    std::map<Kind, Compiled> compiled = {};
-  };
-  /// Texts to read into the cache of a side, and the length that sets the rotary angles of each.
-  struct Reading {
-    Side& side;
-    std::span<const std::vector<TokenId>> texts;
-    std::span<const std::int64_t> lengths;
-    Kind kind;
-  };
+  struct Compiled;
+  struct Side;
+  struct Reading;
   Side& side(std::int64_t sequences);
   Compiled& compiled(Side& of, Kind kind);
   void run(const Reading& how, InputRefs inputs, HostTensor& logits, std::int64_t length);
@@ -93,7 +81,7 @@ class CachedLm final : public SequenceModel {
   Parameters weights_;
   Options options_;
   std::int64_t streamed_rows_;
-  std::map<std::int64_t, Side> sides_;  ///< by batch size, 0 for any size
+  std::unique_ptr<std::map<std::int64_t, Side>> sides_;  ///< by batch size, 0 for any size
   std::int64_t capacity_ = 0, most_positions_ = 0;
   std::vector<std::int64_t> lengths_;
   std::vector<std::vector<TokenId>> texts_;  ///< kept only if they may have to be read again

@@ -8,6 +8,8 @@
 #include "frontend/decode/decoding.h"
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
+#include "models/generation/cache_states.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 
 namespace lathe {
 
@@ -47,16 +49,30 @@ ir::Graph CachedSeq2Seq::graph(const pretrained::Seq2SeqLm& model, Kind kind, DT
   return step_graph(model, dtype, masked, kind == Kind::beams, batch, kept);
 }
 
+struct CachedSeq2Seq::Side {
+  Parameters store;
+  CacheStates states = {};
+  std::map<std::pair<Kind, bool>, Executable> compiled = {};
+};
+
 CachedSeq2Seq::CachedSeq2Seq(const pretrained::Seq2SeqLm& model, const Parameters& weights,
                              const SequenceModelOptions& options)
-    : model_(model), options_(options) {
-  for (const Work work : {Work::one, Work::several, Work::beams}) sides_.emplace(work, Side{weights.borrowed()});
+    : model_(model), options_(options), sides_(std::make_unique<std::map<Work, Side>>()) {
+  for (const Work work : {Work::one, Work::several, Work::beams}) sides_->emplace(work, Side{weights.borrowed()});
 }
 
+CachedSeq2Seq::~CachedSeq2Seq() = default;
+CachedSeq2Seq::CachedSeq2Seq(CachedSeq2Seq&&) noexcept = default;
+
+std::vector<SequenceModel::TokenId> CachedSeq2Seq::opening(const std::vector<TokenId>& /*prompt*/) const {
+  return {model_.start_token()};
+}
+
+std::int64_t CachedSeq2Seq::vocabulary_size() const { return model_.vocabulary_size(); }
 std::int64_t CachedSeq2Seq::most_positions() const { return std::numeric_limits<std::int64_t>::max(); }
 
 Executable& CachedSeq2Seq::compiled(Kind kind) {
-  Side& side = sides_.at(work_);
+  Side& side = sides_->at(work_);
   const auto found = side.compiled.find({kind, is_masked_});
   if (found != side.compiled.end()) return found->second;
   const bool one = work_ == Work::one || (work_ == Work::beams && kind == Kind::encode);
@@ -68,14 +84,14 @@ Executable& CachedSeq2Seq::compiled(Kind kind) {
 
 void CachedSeq2Seq::make_room(bool keep) {
   capacity_ = CacheStates::capacity(capacity_, length_, most_positions());
-  Side& side = sides_.at(work_);
+  Side& side = sides_->at(work_);
   side.states.fit(side.store, {{"B", batch_}, {"capacity", capacity_}, {"source_length", source_length_}}, keep);
 }
 
 /// Runs the encoder on the prompts and prepares `sequences` decoder sequences.
 void CachedSeq2Seq::read(std::span<const std::vector<TokenId>> prompts, Work work, std::int64_t sequences) {
   check_prompts(prompts);
-  for (auto& [of, side] : sides_)
+  for (auto& [of, side] : *sides_)
     if (of != work) side.states.erase(side.store);
   work_ = work;
   batch_ = sequences;

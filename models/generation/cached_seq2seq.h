@@ -1,15 +1,18 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "frontend/decode/beam_search.h"
-#include "models/generation/cache_states.h"
 #include "models/generation/sequence_model.h"
-#include "models/pretrained/seq2seq/seq2seq_lm.h"
 
 namespace lathe {
+
+namespace pretrained {
+class Seq2SeqLm;
+}
 
 /// An encoder-decoder model compiled for generation. The encoder runs once per prompt. The decoder's keys and values,
 /// of the source and of its own tokens, are cached, so the cost of a new token does not depend on the length of the
@@ -24,14 +27,16 @@ class CachedSeq2Seq final : public SequenceModel {
   /// Borrows the weights; they must outlive this object.
   CachedSeq2Seq(const pretrained::Seq2SeqLm& model, const Parameters& weights,
                 const SequenceModelOptions& options = {});
+  ~CachedSeq2Seq() override;
+  CachedSeq2Seq(CachedSeq2Seq&&) noexcept;
 
   /// Runs the encoder on the prompts, which may differ in length, and the decoder on its start token.
   const HostTensor& start(std::span<const std::vector<TokenId>> prompts) override;
   const HostTensor& step(std::span<const TokenId> tokens, const std::vector<bool>& done = {}) override;
   const HostTensor& logits() const override { return logits_; }
-  std::vector<TokenId> opening(const std::vector<TokenId>&) const override { return {model_.start_token()}; }
+  std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const override;
   std::int64_t most_positions() const override;
-  std::int64_t vocabulary_size() const override { return model_.vocabulary_size(); }
+  std::int64_t vocabulary_size() const override;
 
   /// Returns the most likely token of each step, at most `longest` tokens, including the end token but not the start
   /// token.
@@ -51,11 +56,7 @@ class CachedSeq2Seq final : public SequenceModel {
  private:
   /// The kinds of work, each with its own states: one sequence, several sequences, the beams of one prompt.
   enum class Work : std::uint8_t { one, several, beams };
-  struct Side {
-    Parameters store;
-    CacheStates states = {};
-    std::map<std::pair<Kind, bool>, Executable> compiled = {};
-  };
+  struct Side;
   Executable& compiled(Kind kind);
   void read(std::span<const std::vector<TokenId>> prompts, Work work, std::int64_t sequences);
   const HostTensor& next(std::span<const TokenId> tokens, std::span<const std::int64_t> parents = {});
@@ -63,7 +64,7 @@ class CachedSeq2Seq final : public SequenceModel {
 
   const pretrained::Seq2SeqLm& model_;
   SequenceModelOptions options_;
-  std::map<Work, Side> sides_;
+  std::unique_ptr<std::map<Work, Side>> sides_;
   Work work_ = Work::one;
   /// Number of sequences, tokens of each, number of prompts, tokens of the longest prompt.
   std::int64_t batch_ = 0, length_ = 0, sources_ = 0, source_length_ = 0, capacity_ = 0;

@@ -10,6 +10,7 @@
 #include "models/generation/beam_texts.h"
 #include "models/generation/cached_lm.h"
 #include "models/generation/cached_seq2seq.h"
+#include "models/generation/stop_strings.h"
 #include "models/pretrained/language_model.h"
 
 namespace lathe {
@@ -36,6 +37,17 @@ std::string_view name(Finish finish) {
   throw InternalError("a finish out of range");
 }
 
+struct Generation::Text {
+  std::vector<TokenId> prompt, tokens;
+  std::vector<TokenId> sequence;  ///< the opening and the new tokens
+  std::int64_t opening, longest;  ///< initial and maximum length of `sequence`
+  Tokenizer::Stream stream;
+  StopStrings stops;
+  Sampler sampler;
+  std::string text, piece;
+  Finish finish = Finish::none;
+};
+
 Generation::Generation(SequenceModel& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
                        const GenerationOptions& options)
     : model_(&model), tokenizer_(tokenizer), options_(options) {
@@ -61,6 +73,22 @@ Generation::Generation(SequenceModel& model, const Tokenizer& tokenizer, std::ve
   const Clock::time_point start = Clock::now();
   model.start(prompts);
   prompt_seconds_ = seconds_since(start);
+}
+
+Generation::~Generation() = default;
+Generation::Generation(Generation&&) noexcept = default;
+Generation& Generation::operator=(Generation&&) noexcept = default;
+
+std::size_t Generation::size() const { return texts_.size(); }
+const std::string& Generation::piece(std::size_t i) const { return texts_.at(i).piece; }
+const std::string& Generation::text(std::size_t i) const { return texts_.at(i).text; }
+const std::vector<Generation::TokenId>& Generation::tokens(std::size_t i) const { return texts_.at(i).tokens; }
+const std::vector<Generation::TokenId>& Generation::prompt(std::size_t i) const { return texts_.at(i).prompt; }
+Finish Generation::finish(std::size_t i) const { return texts_.at(i).finish; }
+
+void Generation::run() {
+  while (step()) {
+  }
 }
 
 std::int64_t Generation::new_tokens() const {

@@ -12,7 +12,6 @@
 
 #include "models/generation/generation_options.h"
 #include "models/generation/sequence_model.h"
-#include "models/generation/stop_strings.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "models/text/chat/chat_template.h"
 #include "models/text/tokenizer/tokenizer.h"
@@ -31,25 +30,25 @@ class Generation {
 
   Generation(SequenceModel& model, const Tokenizer& tokenizer, std::vector<std::vector<TokenId>> prompts,
              const GenerationOptions& options);
+  ~Generation();
+  Generation(Generation&&) noexcept;
+  Generation& operator=(Generation&&) noexcept;
 
   /// Adds a token to every unfinished text, or generates the next text by beam search. Returns false if all texts are
   /// finished.
   bool step();
   /// Runs step() until all texts are finished.
-  void run() {
-    while (step()) {
-    }
-  }
+  void run();
 
-  std::size_t size() const { return texts_.size(); }
+  std::size_t size() const;
   /// Returns the text that the last step added to text i, in whole characters. The last piece may hold more than one
   /// token.
-  const std::string& piece(std::size_t i = 0) const { return texts_.at(i).piece; }
+  const std::string& piece(std::size_t i = 0) const;
   /// Returns text i so far, without its prompt, and its tokens, including the one that ended it.
-  const std::string& text(std::size_t i = 0) const { return texts_.at(i).text; }
-  const std::vector<TokenId>& tokens(std::size_t i = 0) const { return texts_.at(i).tokens; }
-  const std::vector<TokenId>& prompt(std::size_t i = 0) const { return texts_.at(i).prompt; }
-  Finish finish(std::size_t i = 0) const { return texts_.at(i).finish; }
+  const std::string& text(std::size_t i = 0) const;
+  const std::vector<TokenId>& tokens(std::size_t i = 0) const;
+  const std::vector<TokenId>& prompt(std::size_t i = 0) const;
+  Finish finish(std::size_t i = 0) const;
 
   /// Seconds from the start to the logits of the first token, including compilation, and of all steps since then.
   double prompt_seconds() const { return prompt_seconds_; }
@@ -57,16 +56,7 @@ class Generation {
   std::int64_t new_tokens() const;
 
  private:
-  struct Text {
-    std::vector<TokenId> prompt, tokens;
-    std::vector<TokenId> sequence;  ///< the opening and the new tokens
-    std::int64_t opening, longest;  ///< initial and maximum length of `sequence`
-    Tokenizer::Stream stream;
-    StopStrings stops;
-    Sampler sampler;
-    std::string text, piece;
-    Finish finish = Finish::none;
-  };
+  struct Text;
   void add(Text& text, TokenId token);
   void end(Text& text, Finish finish);
   PartialSequence partial(const Text& text) const;

@@ -6,6 +6,7 @@
 
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/config/rope_options.h"
 
@@ -64,44 +65,72 @@ CausalLmOptions decoder_options(const Config& config, std::string_view kind, con
   return options;
 }
 
-CausalLm::CausalLm(const CausalLmOptions& o)
-    : Module(o.kind), options_(o), embed_(*this, o.embed_name, o.vocab, o.hidden, {.dtype = o.dtype, .flat = false}) {
+struct CausalLm::Parts {
+  Parts(const Module& model, const CausalLmOptions& o);
+  /// Returns the embeddings [B, T, hidden] of the tokens at positions `at`: [T] or [B, T].
+  Tensor embed(const TokenInputs& inputs, const Tensor& at) const;
+
+  CausalLmOptions options;
+  nn::Embedding embedding;
+  std::optional<nn::Embedding> positions = {};
+  std::optional<nn::Linear> head = {};
+  TransformerLayer::Norm norm = {};
+  std::vector<TransformerLayer> layers = {};
+};
+
+CausalLm::Parts::Parts(const Module& model, const CausalLmOptions& o)
+    : options(o), embedding(model, o.embed_name, o.vocab, o.hidden, {.dtype = o.dtype, .flat = false}) {
   if (!o.is_tied)
-    head_.emplace(*this, o.head_name, o.hidden, o.vocab, nn::LinearOptions{.dtype = o.dtype, .bias = false});
-  norm_ = TransformerLayer::norm(*this, o.norm_name, o.hidden, o.layers.front().norm_kind, o.norm);
+    head.emplace(model, o.head_name, o.hidden, o.vocab, nn::LinearOptions{.dtype = o.dtype, .bias = false});
+  norm = TransformerLayer::norm(model, o.norm_name, o.hidden, o.layers.front().norm_kind, o.norm);
   for (std::size_t i = 0; i < o.layers.size(); ++i)
-    layers_.emplace_back(*this, fmt::format("{}.{}", o.layer_name, i), o.layers[i]);
+    layers.emplace_back(model, fmt::format("{}.{}", o.layer_name, i), o.layers[i]);
   if (!o.positions.empty())
-    positions_.emplace(*this, o.positions, Dim("context", o.context_length.value_or(0)), o.hidden,
-                       nn::EmbeddingOptions{.dtype = o.dtype, .flat = false});
+    positions.emplace(model, o.positions, Dim("context", o.context_length.value_or(0)), o.hidden,
+                      nn::EmbeddingOptions{.dtype = o.dtype, .flat = false});
 }
 
-Tensor CausalLm::embed(const TokenInputs& inputs, const Tensor& positions) const {
+Tensor CausalLm::Parts::embed(const TokenInputs& inputs, const Tensor& at) const {
   std::optional<Tensor> learned;  // [T, hidden] or [B, T, hidden]
-  if (positions_) learned = (*positions_)(positions).to(inputs.dtype);
-  Tensor x = embed_(inputs.ids).to(inputs.dtype);  // [B, T, hidden]
+  if (positions) learned = (*positions)(at).to(inputs.dtype);
+  Tensor x = embedding(inputs.ids).to(inputs.dtype);  // [B, T, hidden]
   if (learned) x = x + *learned;
-  return options_.embedding_multiplier == 1 ? x : x * options_.embedding_multiplier;
+  return options.embedding_multiplier == 1 ? x : x * options.embedding_multiplier;
 }
+
+CausalLm::CausalLm(const CausalLmOptions& options)
+    : Module(options.kind), parts_(std::make_shared<Parts>(*this, options)) {}
+
+double CausalLm::router_loss() const { return parts_->options.router_loss; }
+std::optional<std::int64_t> CausalLm::context_length() const { return parts_->options.context_length; }
+std::optional<std::int64_t> CausalLm::most_positions() const {
+  return parts_->positions ? parts_->options.context_length : std::nullopt;
+}
+std::int64_t CausalLm::vocabulary_size() const { return table().shape()[0].value().value_or(0); }
+const nn::Parameter& CausalLm::table() const { return parts_->embedding.table(); }
+std::optional<nn::Parameter> CausalLm::tied() const { return parts_->head ? std::nullopt : std::optional(table()); }
+const std::string& CausalLm::output_name() const { return parts_->options.head_name; }
+const std::optional<nn::Linear>& CausalLm::output_layer() const { return parts_->head; }
 
 Tensor CausalLm::head(const Tensor& x) const {
-  Tensor logits = head_ ? (*head_)(x) : nn::project(x, embed_.table());  // [B, T, vocab]
-  if (options_.logits_divisor != 1) logits = logits / options_.logits_divisor;
-  const double cap = options_.logits_cap;
+  const CausalLmOptions& options = parts_->options;
+  Tensor logits = parts_->head ? (*parts_->head)(x) : nn::project(x, table());  // [B, T, vocab]
+  if (options.logits_divisor != 1) logits = logits / options.logits_divisor;
+  const double cap = options.logits_cap;
   return cap == 0 ? logits : tanh(logits / cap) * cap;
 }
 
-bool CausalLm::depends_on_length() const {
-  return std::any_of(options_.ropes.begin(), options_.ropes.end(), nn::depends_on_length);
-}
+bool CausalLm::depends_on_length() const { return std::ranges::any_of(parts_->options.ropes, nn::depends_on_length); }
 
 bool CausalLm::has_same_rotation(std::int64_t a, std::int64_t b) const {
-  return std::all_of(options_.ropes.begin(), options_.ropes.end(),
-                     [&](const nn::RopeOptions& rope) { return nn::has_same_frequencies(rope, a, b); });
+  return std::ranges::all_of(parts_->options.ropes,
+                             [&](const nn::RopeOptions& rope) { return nn::has_same_frequencies(rope, a, b); });
 }
 
+namespace {
+
 /// Returns the positions: [T] or [B, T].
-Tensor CausalLm::positions_of(const TokenInputs& inputs) {
+Tensor positions_of(const TokenInputs& inputs) {
   const Dim T = inputs.ids.size(1);
   if (inputs.cache && (inputs.mask || inputs.positions || inputs.segments))
     throw UserError("a call with a cache takes the positions that the cache says, no mask and no segments",
@@ -112,8 +141,8 @@ Tensor CausalLm::positions_of(const TokenInputs& inputs) {
 
 /// Returns the text lengths as nn::rope_tables() takes them: [], [B], or [B, T] if rows have segments; nothing if no
 /// rotation depends on them.
-std::optional<Tensor> CausalLm::lengths_of(const TokenInputs& inputs, const Tensor& positions) const {
-  if (!depends_on_length()) return std::nullopt;
+std::optional<Tensor> lengths_of(const CausalLm& model, const TokenInputs& inputs, const Tensor& positions) {
+  if (!model.depends_on_length()) return std::nullopt;
   if (inputs.lengths && inputs.segments)
     throw UserError("lengths are given for rows of several segments", "rope_lengths",
                     "leave the lengths out: they are those of the segments");
@@ -135,21 +164,23 @@ std::optional<Tensor> CausalLm::lengths_of(const TokenInputs& inputs, const Tens
   return where(*counts, ends, g.constant(0, i64)).max(-1);
 }
 
+}  // namespace
+
 std::vector<Tensor> CausalLm::hidden_states(const TokenInputs& inputs, std::vector<nn::Routing>* routings) const {
   const Dim T = inputs.ids.size(1);
   const Tensor positions = positions_of(inputs);
-  const std::optional<Tensor> lengths = lengths_of(inputs, positions);
+  const std::optional<Tensor> lengths = lengths_of(*this, inputs, positions);
   LayerCall call{.context = inputs.cache ? nn::AttentionContext(T, *inputs.cache)
                                          : nn::AttentionContext(T, inputs.mask, inputs.segments),
                  .tables = {},
                  .dispatch = inputs.dispatch,
                  .routings = routings};
-  for (const nn::RopeOptions& rope : options_.ropes)
-    call.tables.push_back(nn::rope_tables(positions, options_.rotary_dim, rope, inputs.dtype, lengths));
-  std::vector<Tensor> states{embed(inputs, positions).named("hidden_0")};
-  for (const TransformerLayer& layer : layers_)
+  for (const nn::RopeOptions& rope : parts_->options.ropes)
+    call.tables.push_back(nn::rope_tables(positions, parts_->options.rotary_dim, rope, inputs.dtype, lengths));
+  std::vector<Tensor> states{parts_->embed(inputs, positions).named("hidden_0")};
+  for (const TransformerLayer& layer : parts_->layers)
     states.push_back(layer(states.back(), call).named(fmt::format("hidden_{}", states.size())));
-  states.back() = norm_(states.back());
+  states.back() = parts_->norm(states.back());
   return states;
 }
 

@@ -1,12 +1,16 @@
 #include <fmt/core.h>
 
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/encoders/encoder_options.h"
 #include "models/pretrained/families.h"
 #include "models/pretrained/image_models/image_model.h"
+#include "models/pretrained/image_models/image_model_options.h"
 #include "models/pretrained/pretrained.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 
 namespace lathe::pretrained {
 

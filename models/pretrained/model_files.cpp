@@ -9,9 +9,11 @@
 #include <span>
 
 #include "ir/support/error.h"
+#include "models/pretrained/family.h"
 #include "models/pretrained/folder_kind.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 
 namespace lathe::pretrained {
 

@@ -6,11 +6,16 @@
 #include <string_view>
 
 #include "frontend/nn/module.h"
-#include "models/pretrained/family.h"
-#include "runtime/files/safetensors/tensor_folder.h"
+#include "models/pretrained/config/config.h"
 #include "runtime/parameters/parameters.h"
 
+namespace lathe {
+class TensorFolder;
+}  // namespace lathe
+
 namespace lathe::pretrained {
+
+struct TensorNames;
 
 /// The contents of a Hugging Face directory for a model of any kind. The weights stay in their mapped files until
 /// they are used.

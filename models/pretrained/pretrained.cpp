@@ -5,6 +5,8 @@
 #include "ir/support/error.h"
 #include "models/pretrained/families.h"
 #include "runtime/files/paths.h"
+#include "runtime/files/safetensors/tensor_folder.h"
+#include "runtime/files/write/folder_save.h"
 
 namespace lathe::pretrained {
 

@@ -2,10 +2,16 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "models/pretrained/causal_lm.h"
 #include "models/pretrained/model_files.h"
 #include "models/pretrained/quantize_weights.h"
+
+namespace lathe {
+class FolderSave;
+}  // namespace lathe
 
 namespace lathe::pretrained {
 

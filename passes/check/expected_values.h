@@ -15,7 +15,7 @@ struct Nearness {
   Difference difference;       ///< of the elements that have a tolerance
   double allowed = 0;          ///< always finite
   double largest = 0;          ///< the largest magnitude of the expected value
-  std::int64_t undecided = 0;  ///< elements without a tolerance, because rounding alone moves them without bound
+  std::int64_t undecided = 0;  ///< elements that are not compared, because rounding can change them by any amount
   bool none_decided = false;   ///< no element has a tolerance
   bool near() const { return difference.largest <= allowed; }
 };

@@ -84,7 +84,7 @@ class ChunkSearch {
 
   static std::int64_t size_of(const TensorType& type) { return static_cast<std::int64_t>(size_in_bytes(type.dtype)); }
 
-  /// Returns the dims along which rows can be cut, smallest chunks first. Of those with small chunks, the outermost
+  /// Returns the dims along which rows can be cut, smallest chunks first. Among dims with small chunks, the outermost
   /// comes first, because its rows are contiguous.
   std::vector<Cut> cuts(const Shape& shape, const Matrix& matrix) const {
     Dim rows(1);

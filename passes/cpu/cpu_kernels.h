@@ -43,7 +43,7 @@ std::vector<KernelContext::Built> lower_sort(const CpuContext& context, const Re
 /// time.
 std::vector<KernelContext::Built> lower_grouped(const CpuContext& context, const Region& region);
 /// Lowers cholesky, one matrix per task, row by row by dot products of finished rows; and solve_triangular, one block
-/// of columns per task, a column per lane.
+/// of columns per task, a column per lane. Bases (passes/lowering/operands/bases.h) have one matrix per task.
 std::vector<KernelContext::Built> lower_triangular(const CpuContext& context, const Region& region);
 /// Copies one buffer to another in vectors.
 KernelContext::Built lower_copy(const HardwareInfo& machine, DType dtype, int from, int to, const Dim& elements);

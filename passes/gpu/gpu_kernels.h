@@ -34,6 +34,7 @@ std::vector<KernelContext::Built> lower_sort(const GpuContext& context, const Re
 /// Lowers grouped_matmul and segment_outer: for each segment, one result per thread.
 std::vector<KernelContext::Built> lower_grouped(const GpuContext& context, const Region& region);
 /// Lowers cholesky, one matrix per block, column by column; and solve_triangular, one column of results per thread.
+/// Bases (passes/lowering/operands/bases.h) have one matrix per block.
 std::vector<KernelContext::Built> lower_triangular(const GpuContext& context, const Region& region);
 /// Lowers a contraction with its epilogue: tiles of 128 x 128 or 64 x 64, 16 deep, in shared memory; 8 x 8 or 4 x 4
 /// results per thread.

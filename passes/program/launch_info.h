@@ -26,7 +26,7 @@ enum class KernelRole : std::uint8_t {
   scan,    ///< prefix sums or linear recurrences along a dim
   sort,    ///< of rows
   top_k,   ///< top k elements of rows
-  factor,  ///< a triangular factor of a matrix
+  factor,  ///< of matrices
   solve,   ///< of triangular systems
   pack_left,
   pack_right,

@@ -18,7 +18,7 @@ namespace lathe::shard {
 HostTensor part_of(HostTensor whole, const Placement& placement, const Mesh& mesh, std::int64_t process,
                    const std::string& name, const DimBindings& bindings = {});
 
-/// Whether a process is the first of those that hold the same shard.
+/// Whether no process with a lower number holds the same shard.
 bool holds_first_copy(const Placement& placement, const Mesh& mesh, std::int64_t process);
 /// Throws UserError [mesh_disagree], with the tensor's name, if two processes with the same shard have different
 /// values. `same` compares the values of two processes.

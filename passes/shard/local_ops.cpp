@@ -97,6 +97,8 @@ class LocalOp {
       case CustomKind::argsort:
       case CustomKind::cholesky:
       case CustomKind::solve_triangular:
+      case CustomKind::orthonormal_basis:
+      case CustomKind::eigenvectors:
       case CustomKind::grouped_matmul:
       case CustomKind::segment_outer:
       case CustomKind::concat:

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "ir/hardware/cpu_info.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 
 namespace lathe {
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 
 namespace lathe::cuda {
 

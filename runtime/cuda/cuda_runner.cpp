@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -9,7 +10,9 @@
 #include "codegen/cuda/mapping.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_planner.h"
+#include "passes/program/program_loops.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/kernel_variants.h"
 #include "runtime/cuda/ranks/cuda_collectives.h"
 #include "runtime/run/dim_table.h"
 
@@ -18,6 +21,7 @@ namespace lathe::cuda {
 namespace {
 
 constexpr std::size_t status_bytes = sizeof(std::uint64_t);
+constexpr double most_captured = 1 << 16;  // launches in a graph; longer loops are launched one by one
 
 /// A stored tensor in GPU memory.
 class GpuTensor final : public DeviceTensor {
@@ -58,10 +62,9 @@ class CudaRunner final : public ProgramRunner {
         driver_(*platform_->driver),
         context_(driver_, platform_->device),
         stream_(driver_),
+        kernels_(program, kernels, *platform_, arch, options.threads),
         planner_(program) {
     for (const ProgramBuffer& buffer : program.buffers) buffer_elements_.push_back(table_.add(buffer.elements));
-    for (std::size_t k = 0; k < kernels.size(); ++k)
-      kernels_.emplace_back(driver_, program.kernels[k], gpu_, kernels[k]);
     for (auto& [buffer, value] : constant_tensors(program)) {
       const DeviceMemory& memory = constants_.emplace(buffer, DeviceMemory(driver_, value.bytes())).first->second;
       to_device(memory, value.data(), value.bytes());
@@ -95,6 +98,8 @@ class CudaRunner final : public ProgramRunner {
   /// Launches [first, last), during which no collective starts or must be complete. They are captured as one graph.
   struct Segment {
     std::size_t first, last;
+    LoopSteps steps;      ///< of launches, counted from the first
+    double launches = 0;  ///< with all iterations of loops
     std::unique_ptr<CapturedGraph> graph = nullptr;
   };
   /// State that depends on the values of the dims.
@@ -105,11 +110,13 @@ class CudaRunner final : public ProgramRunner {
     std::map<int, DeviceMemory> slots;  ///< inputs and outputs by buffer
     std::map<int, std::size_t> bytes;   ///< size of their elements in bytes
     std::vector<std::vector<std::int64_t>> launch_dims;
-    std::vector<bool> int64;          ///< by launch: indices may exceed 32 bits
-    std::vector<bool> empty;          ///< by launch: it writes nothing and is skipped
-    std::vector<std::int64_t> sizes;  ///< values of table_
+    std::vector<const LoadedKernel*> kernels;  ///< by launch; null: it is skipped
+    std::vector<bool> empty;                   ///< by launch: it writes nothing and is skipped
+    std::vector<std::int64_t> sizes;           ///< values of table_
     std::vector<Segment> segments;
-    std::vector<void*> where;  ///< by buffer of the program; empty: states have moved
+    std::vector<BoundLoop> loops;          ///< by loop of the program
+    std::vector<std::int64_t> iterations;  ///< by loop: the current one
+    std::vector<void*> where;              ///< by buffer of the program; empty: states have moved
 
     void forget_graphs() {
       where.clear();
@@ -132,12 +139,14 @@ class CudaRunner final : public ProgramRunner {
   void send_states(std::span<StoredTensor* const> states, const DimBindings& dims);
   const MemoryPlan& planned(const std::vector<std::int64_t>& sizes);
   void bind(const DimBindings& dims);
-  std::vector<Segment> segments() const;
-  void choose_indices(Bound& bound);
+  std::vector<Segment> segments(const DimBindings& dims) const;
+  template <class Run>
+  void run_steps(const Segment& segment, const Run& run) const;
   void find_addresses();
   void launch(std::size_t index, const Stream& stream) const;
   void launch_segments();
   void launch_timed(std::vector<LaunchTime>& times);
+  LaunchTime time_without_seconds(std::size_t launch, double start) const;
   void run_launches(const RunArguments& arguments);
   void check_statuses();
 
@@ -149,8 +158,7 @@ class CudaRunner final : public ProgramRunner {
   Driver& driver_;
   Context context_;
   Stream stream_;
-  std::vector<LoadedKernel> kernels_;
-  std::map<int, LoadedKernel> int64_kernels_;   ///< with 64-bit indices, by kernel number
+  KernelVariants kernels_;
   std::vector<const Launch*> launches_;         ///< launches of the program, then the reductions of its collectives
   std::map<const Launch*, std::size_t> folds_;  ///< index of each reduction in launches_
   std::vector<bool> written_;                   ///< by state
@@ -230,10 +238,12 @@ void CudaRunner::bind(const DimBindings& dims) {
                                            .slots = {},
                                            .bytes = {},
                                            .launch_dims = {},
-                                           .int64 = {},
+                                           .kernels = {},
                                            .empty = {},
                                            .sizes = std::move(sizes),
-                                           .segments = segments(),
+                                           .segments = segments(dims),
+                                           .loops = bind_loops(program_, dims),
+                                           .iterations = std::vector<std::int64_t>(program_.loops.size()),
                                            .where = {}});
     for (const auto* slots : {&program_.inputs, &program_.outputs})
       for (const Program::Slot& slot : *slots) {
@@ -248,44 +258,26 @@ void CudaRunner::bind(const DimBindings& dims) {
     for (const Dim& dim : launch->dims) values.push_back(dim.evaluate(dims));
     made->empty.push_back(writes_nothing(program_, *launch, dims));
   }
-  choose_indices(*made);
+  made->kernels = kernels_.choose(launches_, made->launch_dims, made->empty, made->loops);
   bound_ = std::move(made);
 }
 
-/// Finds the launches whose indices may exceed 32 bits, and compiles their kernels with 64-bit indices.
-void CudaRunner::choose_indices(Bound& bound) {
-  std::map<std::pair<int, std::vector<std::int64_t>>, bool> suffices;
-  std::set<int> missing;
-  for (std::size_t l = 0; l < launches_.size(); ++l) {
-    if (bound.empty[l]) {
-      bound.int64.push_back(false);
-      continue;
-    }
-    const int number = launches_[l]->kernel;
-    const auto [at, is_new] = suffices.try_emplace({number, bound.launch_dims[l]}, true);
-    if (is_new) at->second = int32_suffices(kernel_of(*launches_[l]), gpu_, bound.launch_dims[l]);
-    bound.int64.push_back(!at->second);
-    if (!at->second && !int64_kernels_.contains(number)) missing.insert(number);
-  }
-  if (missing.empty()) return;
-  std::vector<kernel::Kernel> kernels;
-  for (const int number : missing) kernels.push_back(program_.kernels[number]);
-  const auto compiled = platform_->compile(kernels, arch_, nullptr, Indices::int64, options_.threads);
-  std::size_t i = 0;
-  for (const int number : missing) {
-    int64_kernels_.emplace(number, LoadedKernel(driver_, kernels[i], gpu_, compiled[i]));
-    ++i;
-  }
-}
-
-std::vector<CudaRunner::Segment> CudaRunner::segments() const {
+std::vector<CudaRunner::Segment> CudaRunner::segments(const DimBindings& dims) const {
   std::set<std::size_t> ends{program_.launches.size()};
   for (const Collective& collective : program_.collectives)
     for (const int end : {collective.start, collective.done}) ends.insert(static_cast<std::size_t>(end));
   ends.erase(0);
   std::vector<Segment> found;
   std::size_t first = 0;
-  for (const std::size_t end : ends) found.push_back({std::exchange(first, end), end});
+  for (const std::size_t end : ends) {
+    std::vector<int> starts(end - first + 1);
+    std::iota(starts.begin(), starts.end(), static_cast<int>(first));
+    Segment segment{first, end, LoopSteps(program_, starts)};
+    for (std::size_t l = first; l < end; ++l)
+      segment.launches += static_cast<double>(runs_of(program_, static_cast<int>(l)).evaluate(dims));
+    found.push_back(std::move(segment));
+    first = end;
+  }
   return found;
 }
 
@@ -305,12 +297,25 @@ void CudaRunner::find_addresses() {
 }
 
 void CudaRunner::launch(std::size_t index, const Stream& stream) const {
-  if (bound_->empty[index]) return;
+  const LoadedKernel* kernel = bound_->kernels[index];
+  if (!kernel) return;
   const Launch& launch = *launches_[index];
   std::vector<Driver::Pointer> buffers;
   for (const int b : launch.buffers) buffers.push_back(reinterpret_cast<Driver::Pointer>(bound_->where[b]));
-  const LoadedKernel& kernel = bound_->int64[index] ? int64_kernels_.at(launch.kernel) : kernels_[launch.kernel];
-  kernel.launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
+  kernel->launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
+}
+
+/// Calls run(launch) for each run of a launch of the segment, with the slices of loops in their places.
+template <class Run>
+void CudaRunner::run_steps(const Segment& segment, const Run& run) const {
+  Bound& bound = *bound_;
+  segment.steps.run(
+      bound.loops, bound.iterations, [&](int unit) { run(segment.first + static_cast<std::size_t>(unit)); },
+      [&](int loop, std::int64_t iteration) {
+        const BoundLoop& its = bound.loops[loop];
+        for (const BoundLoop::Slice& slice : its.slices)
+          bound.where[slice.buffer] = static_cast<std::byte*>(bound.where[slice.of]) + its.offset(slice, iteration);
+      });
 }
 
 /// Runs each segment as a graph, which is captured at the first run.
@@ -319,11 +324,13 @@ void CudaRunner::launch_segments() {
     if (collectives_) collectives_->before_launch(static_cast<int>(segment.first));
     const auto first = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.first),
                last = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.last);
-    if (std::find(first, last, false) == last) continue;
-    if (!segment.graph)
-      segment.graph = std::make_unique<CapturedGraph>(driver_, stream_, [&] {
-        for (std::size_t l = segment.first; l < segment.last; ++l) launch(l, stream_);
-      });
+    if (std::find(first, last, false) == last || segment.launches == 0) continue;
+    const auto launch_all = [&] { run_steps(segment, [&](std::size_t l) { launch(l, stream_); }); };
+    if (segment.launches > most_captured) {
+      launch_all();
+      continue;
+    }
+    if (!segment.graph) segment.graph = std::make_unique<CapturedGraph>(driver_, stream_, launch_all);
     segment.graph->launch(stream_);
   }
 }
@@ -336,31 +343,38 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   std::vector<Timed> launched;
   std::vector<Event> events;
   events.emplace_back(driver_).record(stream_);
-  for (std::size_t l = 0; l < program_.launches.size(); ++l) {
+  const auto launch_one = [&](std::size_t l) {
     if (collectives_) {
       collectives_->before_launch(static_cast<int>(l));
       events.emplace_back(driver_).record(stream_);
     }
-    if (bound_->empty[l] || (options_.skipped && (*options_.skipped)[l])) continue;
+    if (bound_->empty[l] || (options_.skipped && (*options_.skipped)[l])) return;
     launch(l, stream_);
     launched.push_back({l, events.size() - 1});
     events.emplace_back(driver_).record(stream_);
-  }
+  };
+  for (const Segment& segment : bound_->segments) run_steps(segment, launch_one);
   if (collectives_) collectives_->before_launch(static_cast<int>(program_.launches.size()));
   stream_.synchronize();
+  std::map<std::size_t, std::size_t> time_of;  // by launch: index into `times`
   for (const auto& [l, before] : launched) {
-    const Launch& launch = program_.launches[l];
     const double start = events[before].seconds_since(events[0]),
                  seconds = events[before + 1].seconds_since(events[before]);
-    const auto grid = grid_of(kernel_of(launch), gpu_, bound_->launch_dims[l]);
-    const std::int64_t blocks = grid[0] * grid[1] * grid[2];
-    times.push_back({static_cast<int>(l),
-                     start,
-                     seconds,
-                     static_cast<double>(launch.flops.evaluate(bound_->dims)) * 1e-9,
-                     blocks,
-                     {{0, 0, blocks, start, seconds}}});
+    const auto [at, is_first] = time_of.try_emplace(l, times.size());
+    if (is_first) times.push_back(time_without_seconds(l, start));
+    LaunchTime& time = times[at->second];
+    time.seconds += seconds;
+    time.ranges[0].seconds += seconds;
+    time.gflops += static_cast<double>(program_.launches[l].flops.evaluate(bound_->dims)) * 1e-9;
+    ++time.runs;
   }
+}
+
+/// Returns the time of a launch before its first run.
+LaunchTime CudaRunner::time_without_seconds(std::size_t launch, double start) const {
+  const auto grid = grid_of(kernel_of(program_.launches[launch]), gpu_, bound_->launch_dims[launch]);
+  const std::int64_t blocks = grid[0] * grid[1] * grid[2];
+  return {static_cast<int>(launch), start, 0, 0, blocks, {{0, 0, blocks, start, 0}}, 0};
 }
 
 void CudaRunner::check_statuses() {

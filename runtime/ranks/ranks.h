@@ -16,7 +16,7 @@
 namespace lathe {
 
 struct RanksOptions {
-  double timeout = 600;  ///< timeout of an exchange in seconds without a sent or received message; 0: no timeout
+  double timeout = 600;  ///< seconds without a message after which an exchange fails; 0: no timeout
   /// Advice of the error for a wrong number of processes, such as a command line; empty: "start 8, as in mpirun -n
   /// 8".
   std::string how_to_start = {};

@@ -29,7 +29,7 @@ class ProgramRunner {
 
   /// Runs the program once. Throws UserError [index_range], [out_of_memory], and those of the device.
   virtual void run(const RunArguments& arguments) = 0;
-  /// Returns whether a run changes neither the values of these states nor their location.
+  /// Returns whether a run changes neither the values nor the locations of `states`.
   virtual bool only_reads(std::span<StoredTensor* const> states) const = 0;
 
   virtual MemoryPlan memory_plan(const DimBindings& dims) const = 0;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "passes/memory/memory_plan.h"
-#include "runtime/backend.h"
-#include "runtime/compile.h"
+#include "runtime/backend/backend.h"
+#include "runtime/run/launch_time.h"
 
 namespace lathe {
 

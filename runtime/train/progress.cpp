@@ -4,18 +4,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <utility>
 
 #include "runtime/files/write/write_stream.h"
-#include "runtime/host/seconds.h"
 
 namespace lathe {
 
 namespace {
 
 bool write_to_output(std::string_view text) { return write_stream(stdout, text); }
+
+/// Returns the seconds since the epoch of the steady clock.
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// Returns a scalar output of the step; nullopt if the step has no such output.
 std::optional<double> number(const Tensors& outputs, std::string_view name) {
@@ -38,18 +43,16 @@ Progress::Progress(ProgressOptions options)
 }
 
 double Progress::rate() const {
-  const double took = done_ > 0 ? seconds_since(start_) : 0;
+  const double took = done_ > 0 ? steady_seconds() - start_ : 0;
   return took > 0 ? static_cast<double>(done_) * (options_.items > 0 ? options_.items : 1) / took : 0;
 }
 
 double Progress::seconds_left() const {
-  return done_ > 0 ? seconds_since(start_) / static_cast<double>(done_) * static_cast<double>(left_) : 0;
+  return done_ > 0 ? (steady_seconds() - start_) / static_cast<double>(done_) * static_cast<double>(left_) : 0;
 }
 
 void Progress::step(const StepReport& report) {
-  if (done_ == 0)
-    start_ =
-        Clock::now() - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(report.seconds));
+  if (done_ == 0) start_ = steady_seconds() - report.seconds;
   ++done_;
   left_ = report.last - report.step;
   smooth_loss_ = done_ == 1 ? report.loss : 0.9 * smooth_loss_ + 0.1 * report.loss;
@@ -72,7 +75,7 @@ void Progress::evaluation(const EvaluationReport& report) {
   evaluating_ = true;
 }
 
-bool Progress::is_due() const { return seconds_since(shown_) >= (terminal_ ? 0.25 : 5); }
+bool Progress::is_due() const { return steady_seconds() - shown_ >= (terminal_ ? 0.25 : 5); }
 
 void Progress::show(const StepReport& report) {
   std::string text = fmt::format("step {:>5}/{}  loss {:.3f}", report.step, report.last, smooth_loss_);
@@ -85,7 +88,7 @@ void Progress::show(const StepReport& report) {
 }
 
 void Progress::put_live(const std::string& text) {
-  shown_ = Clock::now();
+  shown_ = steady_seconds();
   put(terminal_ ? "\r\x1b[2K" + text : text + "\n");
   open_ = terminal_;
   evaluating_ = false;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -60,7 +59,6 @@ class Progress {
   bool output_is_lost() const { return lost_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   bool is_due() const;
   void show(const StepReport& report);
   void put_live(const std::string& text);
@@ -69,7 +67,7 @@ class Progress {
   bool terminal_, open_ = false, lost_ = false;
   bool evaluating_ = false;           ///< the open line was written by evaluation()
   std::int64_t done_ = 0, left_ = 0;  ///< in steps
-  Clock::time_point start_, shown_;
+  double start_ = 0, shown_ = 0;      ///< seconds of a steady clock
   double smooth_loss_ = 0;
 };
 

@@ -129,3 +129,32 @@ TEST_CASE("training steps on a GPU contain only the attention ops of the model")
           times(2, encoder) + times(2, decoder) + times(2, decoder_gradient) + times(2, encoder_gradient));
   }
 }
+
+TEST_CASE("explain names no gradient of an attention in a graph without one") {
+  const auto with_gradients = [](const auto& loss) {
+    Graph g{"losses"};
+    const Dim B{"B"}, T{"T", 32}, d{"d", 16}, classes{"classes", 100};
+    const Tensor x = g.input("x", f32, {B, T, d}), w = g.parameter("w", f32, {classes, d});
+    const Tensor result = loss(g, x, w);
+    g.output("loss", result);
+    const auto gradients = grad(result, {x, w});
+    for (std::size_t i = 0; i < gradients.size(); ++i) g.output("grad" + std::to_string(i), gradients[i]);
+    return g.finish();
+  };
+  const std::vector<ir::Graph> graphs = {
+      feed_forward(swiglu),
+      with_gradients([](Graph& g, const Tensor& x, const Tensor& w) {
+        return cross_entropy(linear(x, w), g.input("targets", i64, {x.size(0), x.size(1)}));
+      }),
+      // Two softmaxes of one matrix of scores, as in a contrastive loss.
+      with_gradients([](Graph&, const Tensor& x, const Tensor& w) {
+        const Tensor scores = linear(x, w);
+        return -(log_softmax(scores, -1) + log_softmax(scores, 1)).mean();
+      }),
+  };
+  for (const ir::Graph& graph : graphs)
+    for (const Machine& machine : {cpu_machine(unnamed_cpu()), gpu_machine(gpu_info("sm_90a"))}) {
+      const Lowered lowered = lower_graph(ir::run_pipeline(graph, ir::default_pipeline()).graph, machine);
+      CHECK_THAT(explain_fusion(lowered, machine.info), !Contains("of an attention"));
+    }
+}

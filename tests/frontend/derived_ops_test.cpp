@@ -212,3 +212,22 @@ TEST_CASE("triangular systems: the solution of a symmetric one", "[derived]") {
   const List expected{1, -2, 3, 4.5, 0, -6};
   for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == Approx(expected[i]).margin(1e-12));
 }
+
+TEST_CASE("qr and eigh: factors of matrices", "[derived]") {
+  const auto check = [](const List& found, const List& expected) {
+    REQUIRE(found.size() >= expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == Approx(expected[i]).margin(1e-12));
+  };
+  const List x{1, -2, 3, 4.5, 0, -6};
+  check(results([](auto&, auto& a) {
+          const QR factors = qr(a.transpose(0, 1));
+          return matmul(factors.q, factors.r).transpose(0, 1);
+        }),
+        x);
+  check(results([](auto&, auto& a) {
+          const Eigen eigen = eigh(matmul(a, a.transpose(0, 1)));
+          return matmul(eigen.vectors * eigen.values, eigen.vectors.transpose(0, 1));
+        }),
+        {14, -13.5, -13.5, 56.25});
+  check(results([](auto&, auto& a) { return eigh(matmul(a.transpose(0, 1), a)).values; }), {0});
+}

@@ -234,7 +234,7 @@ TEST_CASE("an error in a layer names the block") {
   CHECK_THROWS_WITH(affine(x), Catch::StartsWith("module_test.cpp:") && Catch::Contains("in h.3.affine"));
 }
 
-TEST_CASE("a parameter is a tensor where a graph is at hand") {
+TEST_CASE("a parameter converts to a tensor while a graph is being built") {
   const Dim d("d", 4);
   const nn::Module root("Model");
   const Affine affine(root, "affine", d);
@@ -253,7 +253,7 @@ TEST_CASE("a parameter is a tensor where a graph is at hand") {
   const int line = __LINE__ + 1;
   CHECK(test::error_label([&] { (void)Tensor(affine.gain); }, &text) == "parameter_graph");
   CHECK_THAT(text, Catch::StartsWith("module_test.cpp:" + std::to_string(line)) &&
-                       Catch::Contains("no graph is at hand for affine.gain"));
+                       Catch::Contains("affine.gain is used as a tensor where no graph is being built"));
   CHECK(test::error_label([&] { (void)affine.product(g.input("z", f32, {3, d})); }) == "parameter_graph");
   const nn::Linear matrix(root, "matrix", 8, 8);
   matrix.weight().store_quantized(4);

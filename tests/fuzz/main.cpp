@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--oracle", options.oracles, "Oracles to run (default: all); may be repeated");
   app.add_option("--replay", options.replay,
-                 "Check these files, or the files of these folders, instead of random graphs");
+                 "Check the given files, or all files of the given folders, instead of random graphs");
   app.add_option("--out", options.out, "Folder for failing cases")->capture_default_str();
   app.add_option("--limit", options.limit, "CPU time limit of a check, in seconds")->capture_default_str();
   app.add_option("--shrink", options.shrink, "Seconds to shrink a failing case")->capture_default_str();

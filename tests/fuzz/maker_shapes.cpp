@@ -139,6 +139,11 @@ GraphMaker::Maybe GraphMaker::triangular(const Value& a) {
   const Dim n = a.shape()[a.rank() - 2];
   const Value same = eq(iota(builder_, {n, 1}, 0, i64), iota(builder_, {1, n}, 1, i64));
   const Value factor = cholesky(add(matmul(b, transpose(b, -1, -2)), mul(cast(same, a.dtype()), 2.0)));
+  if (one_in(4)) return square(orthonormal_basis(factor));  // columns of zeros below the diagonal may change signs
+  if (one_in(4)) {  // distinct eigenvalues, far enough from each other that rounding errors do not swap vectors
+    const Value along = cast(iota(builder_, {1, n}, 1, i64), a.dtype());
+    return square(eigenvectors(add(mul(matmul(b, transpose(b, -1, -2)), 1e-3), mul(cast(same, a.dtype()), along))));
+  }
   return one_in(3) ? factor : solve_triangular(factor, b, false, one_in(2), one_in(4));
 }
 

@@ -44,7 +44,7 @@ std::vector<float> run(const ChainedProduct& p, float first) {
   return sums;
 }
 
-/// Computes it row by row, with all columns processed `times` times.
+/// Computes the sums row by row and adds all columns `times` times.
 std::vector<float> expected(const ChainedProduct& p, float first, int times) {
   std::vector<float> sums(static_cast<std::size_t>(wgmma_rows * values));
   const auto right = [](int column, int k) { return number(column * stride + k + 5, 0); };

@@ -110,6 +110,20 @@ TEST_CASE("ranks: short option forms match the long ones") {
   CHECK(placed({.shard_states = "data", .parts = {.states = "model"}}).second == "compile_options");
 }
 
+TEST_CASE("ranks: find_nan is refused by name") {
+  const auto failures = rank_failures(2, [&](int, const MakeCommunicator& make) {
+    CompileOptions options;
+    options.threads = 1;
+    options.find_nan = true;
+    options.ranks = std::make_shared<Ranks>(make, Mesh({{"data", 2}}));
+    (void)compile(small_step(f32), options);
+  });
+  for (const RankFailure& failure : failures) {
+    CHECK(failure.label == "compile_options");
+    CHECK_THAT(failure.text, Catch::Contains("find_nan (--find-nan) is for one process"));
+  }
+}
+
 TEST_CASE("ranks: a sharded graph accepts no further splits or shards") {
   const auto with = [](const CompileOptions& given) {
     return rank_failures(2, [&](int, const MakeCommunicator& make) {

@@ -15,7 +15,7 @@ namespace lathe::robustness {
 namespace {
 
 /// Every command that reads IR text, with the mutant as "mutant.lathe".
-const std::array<std::vector<std::string>, 22> commands = {{
+const std::array<std::vector<std::string>, 29> commands = {{
     {"dump", "mutant.lathe"},
     {"dump", "--short", "mutant.lathe"},
     {"dump", "--dot", "mutant.lathe"},
@@ -37,6 +37,13 @@ const std::array<std::vector<std::string>, 22> commands = {{
     {"trace", "--steps", "1", "mutant.lathe", "-o", "trace.json"},
     {"bench", "--repeat", "1", "mutant.lathe"},
     {"compile", "--emit", "cuda", "mutant.lathe"},
+    {"explain", "--html", "--dim", "n=4", "mutant.lathe", "-o", "page.html"},
+    {"explain", "--memory", "--svg", "memory.svg", "--dim", "n=4", "mutant.lathe"},
+    {"diff", "mutant.lathe", "small.lathe"},
+    {"diff", "--locations", "--all-types", "small.lathe", "mutant.lathe"},
+    {"run", "--random", "--find-nan", "mutant.lathe"},
+    {"tokenize", "mutant.lathe", "some text"},
+    {"chat", "mutant.lathe", "--render", "some text"},
     {"explain", "--memory-budget", "1MiB", "--dim", "n=4", "mutant.lathe"},
 }};
 
@@ -78,6 +85,7 @@ void attack_commands(Report& report) {
   const WorkFolder work(report.options());
   write_safetensors(work / "small.safetensors",
                     Tensors{{"x", HostTensor(f32, {3, 4})}, {"w", HostTensor(f32, {4, 4})}});
+  write_bytes(work / "small.lathe", small_program);
   const std::string tensors = read_bytes(work / "small.safetensors");
   for_each_seed(report.options(), 60, [&](std::uint64_t seed) { round(report, work, tensors, seed); });
 }

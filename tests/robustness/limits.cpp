@@ -32,6 +32,8 @@ std::vector<Limit> limits() {
 std::vector<std::vector<std::string>> limited_commands() {
   return {{"dump", "--short", "gpt.lathe"},
           {"explain", "gpt.lathe"},
+          {"explain", "--html", "--dim", "B=1,T=8", "gpt.lathe"},
+          {"diff", "gpt.lathe", "small.lathe"},
           {"opt", "gpt.lathe"},
           {"dump", "--after", "asm", "small.lathe"},
           {"run", "--random", "--threads", "4", "--dim", "B=1,T=8", "gpt.lathe"},

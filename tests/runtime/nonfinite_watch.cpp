@@ -1,4 +1,4 @@
-#include "runtime/watch/nonfinite_watch.h"
+#include "runtime/nonfinite_watch.h"
 
 #include <catch2/catch.hpp>
 #include <functional>

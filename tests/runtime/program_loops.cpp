@@ -6,6 +6,8 @@
 #include "passes/program/text/parse_program.h"
 #include "runtime/cpu/cpu_runner.h"
 #include "runtime/cpu/launch_groups.h"
+#include "runtime/run/run_program.h"
+#include "runtime/target.h"
 #include "runtime/trace/trace.h"
 #include "tests/runtime/executable/count_allocations.h"
 #include "tests/support/programs/loop_programs.h"
@@ -146,6 +148,32 @@ TEST_CASE("program loops: skipped launches and failed checks") {
   large.set("x", x);
   CHECK_THROWS_WITH(failing(large, dims), Contains("h is too large") && Contains("rnn.cpp:11"));
   check_equal(failing(arguments, dims), test::recurrence_results(arguments));
+}
+
+TEST_CASE("program loops: a state is read and written through slices only") {
+  const Program program = parse_program(R"(program @decay, 1 region
+loop 0: "rows" launches 0..0, T times
+region 0 rows
+  %1 neg
+launch 0: kernel 0 @halve("s at t") for n
+  as "element-wise", work 1
+state s: f32[T, n] in s, updated
+buffer s: state f32[T*n]
+buffer "s at t": slice f32[n] of s by loop 0, stride n
+kernel @halve(s: readwrite f32; n) {
+  for i0 in 0..n step 1 @parallel {
+    %0 = load s[i0] : f32
+    %1 = mul %0, 0.5:f32 : f32
+    store s[i0] = %1
+  }
+}
+)");
+  verify_program(program);
+  const Target host = Target::host();
+  const auto device = host.backend->open(host.name, {.threads = 2});
+  const HostTensor before = test::small_numbers({5, 3});
+  const HostTensor after = run_program(program, *device, {{"s", before}}).at("s");
+  for (std::int64_t i = 0; i < before.numel(); ++i) CHECK(after.get(i) == before.get(i) / 2);
 }
 
 TEST_CASE("program loops: groups of launches end where loops do, and slices of one buffer are no group") {

@@ -27,7 +27,8 @@ TEST_CASE("ops: graphs with custom ops run, verify, print and compile", "[tools]
         "run " + library + "gate.lathe --random --dim n=3 --interpret", "verify " + library + "gate.lathe --dim n=5",
         "explain " + library + "gate.lathe", "dump " + library + "gate.lathe",
         "opt " + library + "gate.lathe --passes expand", "grad " + library + "gate.lathe",
-        "diff " + library + "gate.lathe gate.lathe", "compile " + library + "gate.lathe --emit cuda -o gate.cu"}) {
+        "diff " + library + "gate.lathe gate.lathe", "compile " + library + "gate.lathe --emit cuda -o gate.cu",
+        "bench " + library + "gate.lathe --dim n=3 --repeat 1"}) {
     const auto ran = run_lathe(scratch, command);
     INFO(command << "\n" << ran.err);
     CHECK(ran.status == 0);
@@ -55,6 +56,9 @@ TEST_CASE("ops: a library that cannot be used is an error", "[tools][ops]") {
   const auto twice = run_lathe(scratch, "dump gate.lathe " + library + library);
   CHECK(twice.status == 1);
   CHECK_THAT(twice.err, Contains("my.swish") && Contains("[op_name]") && Contains("in the op library"));
+  const auto no_file = run_lathe(scratch, "bench " + library);
+  CHECK(no_file.status == 2);
+  CHECK_THAT(no_file.err, Contains("--ops requires FILE"));
   // Without the library, the text is an error that names the option.
   const auto without = run_lathe(scratch, "dump gate.lathe");
   CHECK(without.status == 1);

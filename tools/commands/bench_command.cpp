@@ -20,6 +20,7 @@
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
+#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
@@ -32,7 +33,7 @@ struct BenchOptions {
   std::string target = "host";
   int threads = 0, repeat = 10, top = 12;
   double tune = 0;
-  std::vector<std::string> only;
+  std::vector<std::string> ops, only;
   bool full = false, machine = false;
 };
 
@@ -94,7 +95,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 
 void bench_graph(const BenchOptions& options, int threads, double peak) {
   auto [graph, executable, inputs, free_dims] =
-      prepare(with_precision(load_graph(options.file), options.precision), options.arguments,
+      prepare(with_precision(load_graph(options.file, load_ops(options.ops)), options.precision), options.arguments,
               {.threads = threads,
                .lower = options.lower,
                .target = options.target,
@@ -150,6 +151,7 @@ void add_bench(CLI::App& app) {
       "bench", "Measure the speed of Lathe on this machine, or of the runs and kernels of a graph");
   CLI::Option* file = command->add_option(
       "FILE", options->file, "IR text file, or model directory (default: measure a table of ops and training steps)");
+  add_ops_option(*command, options->ops)->needs(file);
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
   add_target_option(*command, options->target);

@@ -9,7 +9,7 @@
 #include "codegen/llvm/target_cpu.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/ranks/nccl.h"

@@ -7,7 +7,7 @@
 #include "passes/lowering/verify/verify_program.h"
 #include "passes/program/signature.h"
 #include "passes/program/text/parse_program.h"
-#include "runtime/run/run_program.h"
+#include "runtime/backend/run_program.h"
 #include "tools/inputs/files.h"
 #include "tools/options/target_option.h"
 

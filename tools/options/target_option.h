@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/compile.h"
 
 namespace lathe::tools {

@@ -38,8 +38,8 @@ Function symbol(void* library, const std::string& path, const char* name) {
 
 }  // namespace
 
-void add_ops_option(CLI::App& command, std::vector<std::string>& libraries) {
-  command
+CLI::Option* add_ops_option(CLI::App& command, std::vector<std::string>& libraries) {
+  return command
       .add_option("--ops", libraries,
                   "Shared library of custom ops that the graph uses (repeatable; docs/custom-ops.md)")
       ->allow_extra_args(false);

@@ -9,7 +9,7 @@
 namespace lathe::tools {
 
 /// Adds --ops FILE.so (repeatable).
-void add_ops_option(CLI::App& command, std::vector<std::string>& libraries);
+CLI::Option* add_ops_option(CLI::App& command, std::vector<std::string>& libraries);
 
 /// Loads libraries of custom ops (frontend/ops/op_library.h) and returns their ops. A library stays loaded until the
 /// process ends. Throws UserError [ops_library] if a file cannot be loaded, has no LATHE_OP_LIBRARY, was built with

@@ -182,7 +182,7 @@ LATHE_FUNCTION void consumer_barrier() {
 /// A thread's state in a pipeline: the slot of the current iteration (`at`), the parity of its round (`round`), and the
 /// slot that matmuls in flight still read (`held`, or -1). `barriers` has a "full" barrier per slot, then an "empty"
 /// barrier per slot. If consumers broadcast a value, three words follow: a barrier for "published", one for "observed",
-/// and the value. `broadcast_parity` is the parity of these two barriers.
+/// and the value. `broadcast_parity` is the parity of both barriers.
 template <int stages>
 struct StagePipeline {
   u64* barriers;

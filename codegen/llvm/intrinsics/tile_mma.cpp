@@ -83,7 +83,7 @@ Value* TileOps::times(Value* value, int by) {
   return b_.CreateMul(value, b_.getInt64(static_cast<std::uint64_t>(by)));
 }
 
-/// Prefetches cache lines first .. last of 64 bytes, not into L1, which is full of operands in use.
+/// Prefetches the cache lines of 64 bytes first .. last - 1, but not into L1, which is full of operands in use.
 void TileOps::prefetch_lines(Value* from, int first, int last) {
   for (int line = first; line < last; ++line)
     prefetch_line(b_, b_.CreatePtrAdd(from, b_.getInt64(static_cast<std::uint64_t>(line * row_bytes))), false);

@@ -81,7 +81,7 @@ Tensor AttentionContext::attend(const Tensor& q, const Tensor& k, const Tensor& 
   check(options, is_causal_, at);
   const Dim groups = groups_of(q.size(1, at), k.size(1, at), at);
   const CallSite line(q, at);
-  // Heads that share keys read them in place. Otherwise each step would copy the cache for each of these heads.
+  // Heads that share keys read them in place. Otherwise each step would copy the cache once per query head.
   const bool grouped = cache_ && !groups.is(1) && !bias_;
   const Dim B = q.size(0), h = q.size(1), kv = k.size(1), T = q.size(2), d = q.size(3);
   const auto seen = [&](std::string_view cache, const Tensor& x) {

@@ -9,7 +9,7 @@
 #include "frontend/graph.h"
 #include "frontend/nn/require_option.h"
 #include "frontend/ops/derived_ops.h"
-#include "frontend/ops/recurrences.h"
+#include "frontend/ops/loops/recurrences.h"
 
 namespace lathe::nn {
 

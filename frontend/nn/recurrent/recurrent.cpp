@@ -9,7 +9,7 @@
 #include "frontend/graph.h"
 #include "frontend/nn/require_option.h"
 #include "frontend/ops/derived_ops.h"
-#include "frontend/ops/loops.h"
+#include "frontend/ops/loops/loops.h"
 #include "frontend/ops/ops.h"
 
 namespace lathe::nn {

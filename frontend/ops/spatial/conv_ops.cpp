@@ -15,16 +15,10 @@ using detail::for_each_dim;
 
 namespace {
 
-void require_rank(std::string_view op, const Tensor& x, int spatial, const Where& at) {
-  if (x.rank() == spatial + 2) return;
-  throw UserError(Location(at), op, fmt::format("x has {} dims, not {}", x.rank(), spatial + 2), "conv_rank",
-                  fmt::format("give [batch, channels] and {} spatial dims", spatial));
-}
-
 Tensor convolved(std::string_view op, int spatial, const Tensor& x, const Tensor& weight, const Tensor* bias,
                  const ConvOptions& o, const Where& at) {
   detail::check_operands(op, at, {&x, &weight});
-  require_rank(op, x, spatial, at);
+  detail::require_spatial_dims(op, x, spatial, spatial, at);
   const auto padding = for_each_dim(op, "padding", o.padding, spatial, at);
   const ir::Convolution convolution{for_each_dim(op, "stride", o.stride, spatial, at), padding, padding,
                                     for_each_dim(op, "dilation", o.dilation, spatial, at), o.groups};
@@ -35,7 +29,7 @@ Tensor convolved(std::string_view op, int spatial, const Tensor& x, const Tensor
 /// Checks what the convolution that this one is the transpose of would not: its input is this one's result.
 void require_transposable(std::string_view op, const Tensor& x, const Tensor& weight, int spatial,
                           const ConvTransposeOptions& o, const Where& at) {
-  require_rank(op, x, spatial, at);
+  detail::require_spatial_dims(op, x, spatial, spatial, at);
   const auto fail = [&](std::string_view label, const std::string& message, std::string_view hint) {
     throw UserError(Location(at), op, message, label, hint);
   };
@@ -50,7 +44,7 @@ void require_transposable(std::string_view op, const Tensor& x, const Tensor& we
     fail("conv_options",
          fmt::format("the {} channels of the weight do not divide into {} groups", weight.size(0).to_string(),
                      o.groups),
-         "channels are a multiple of the groups");
+         "give a number of groups that divides the channels");
 }
 
 Tensor transposed(std::string_view op, int spatial, const Tensor& x, const Tensor& weight, const Tensor* bias,
@@ -69,7 +63,7 @@ Tensor transposed(std::string_view op, int spatial, const Tensor& x, const Tenso
       throw UserError(Location(at), op,
                       fmt::format("output_padding is {}, with stride {} and dilation {}", more[k],
                                   convolution.stride[k], convolution.dilation[k]),
-                      "conv_options", "it is less than the stride or the dilation");
+                      "conv_options", "give a number below the stride or the dilation");
     sizes.push_back((x.size(i + 2).unnamed() - Dim(1)) * Dim(convolution.stride[k]) +
                     Dim(reach + more[k] + 1 - 2 * padding[k]));
   }

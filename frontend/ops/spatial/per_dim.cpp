@@ -6,6 +6,15 @@
 
 namespace lathe::detail {
 
+void require_spatial_dims(std::string_view op, const Tensor& x, int least, int most, const Where& at) {
+  if (x.rank() >= least + 2 && x.rank() <= most + 2) return;
+  const auto range = [&](int more) {
+    return least == most ? fmt::format("{}", least + more) : fmt::format("{} to {}", least + more, most + more);
+  };
+  throw UserError(Location(at), op, fmt::format("x has {} dims, not {}", x.rank(), range(2)), "conv_rank",
+                  fmt::format("give [batch, channels] and {} spatial dims", range(0)));
+}
+
 std::vector<std::int64_t> for_each_dim(std::string_view op, std::string_view name, const PerDim& numbers, int spatial,
                                        const Where& at, std::int64_t least) {
   const auto count = static_cast<std::size_t>(spatial);

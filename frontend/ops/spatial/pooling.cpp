@@ -28,9 +28,7 @@ struct Pool {
 };
 
 Pool pool_of(std::string_view op, const Tensor& x, const PoolOptions& o, int spatial, const Where& at) {
-  if (x.rank() != spatial + 2)
-    throw UserError(Location(at), op, fmt::format("x has {} dims, not {}", x.rank(), spatial + 2), "conv_rank",
-                    fmt::format("give [batch, channels] and {} spatial dims", spatial));
+  detail::require_spatial_dims(op, x, spatial, spatial, at);
   Pool pool{for_each_dim(op, "size", o.size, spatial, at, 1), for_each_dim(op, "stride", o.stride, spatial, at),
             for_each_dim(op, "padding", o.padding, spatial, at),
             for_each_dim(op, "dilation", o.dilation, spatial, at, 1)};
@@ -38,7 +36,7 @@ Pool pool_of(std::string_view op, const Tensor& x, const PoolOptions& o, int spa
     if (pool.stride[i] == 0) pool.stride[i] = pool.size[i];
     if (2 * pool.padding[i] > pool.size[i])
       throw UserError(Location(at), op, fmt::format("padding is {} for windows of {}", pool.padding[i], pool.size[i]),
-                      "conv_options", "padding is at most half of a window");
+                      "conv_options", "give at most half the size of a window");
   }
   return pool;
 }
@@ -91,7 +89,7 @@ Tensor avg_pooled(std::string_view op, const Tensor& x, const PoolOptions& optio
   const Composed composed(op, at, {&x});
   const Pool pool = pool_of(op, x, options, spatial, at);
   if (std::ranges::any_of(pool.dilation, [](std::int64_t dilation) { return dilation != 1; }))
-    throw UserError(Location(at), op, "windows of a mean have no dilation", "conv_options", "leave dilation at 1");
+    throw UserError(Location(at), op, "average pooling has no dilation", "conv_options", "leave dilation at 1");
   const Tensor sums = window_sums(x, pool);
   const bool pads = std::ranges::any_of(pool.padding, [](std::int64_t padding) { return padding > 0; });
   if (options.count_padding || !pads) {
@@ -114,7 +112,7 @@ Tensor mapped(const Tensor& x, int dim, const std::vector<double>& matrix, std::
 std::int64_t known_size(std::string_view op, const Tensor& x, int dim, const Where& at) {
   if (const auto size = x.size(dim).value()) return *size;
   throw UserError(Location(at), op, fmt::format("dim {} of x, {}, is unknown", dim, x.size(dim).to_string()),
-                  "interpolate_size", "the sizes along resized dims are numbers");
+                  "interpolate_size", "give x a known size along each resized dim");
 }
 
 Tensor adaptive(std::string_view op, const Tensor& x, const PerDim& size, int spatial, const Where& at) {
@@ -232,9 +230,7 @@ Tensor pad(const Tensor& a, DimIndex dim, const PadOptions& o, Where at) {
 
 Tensor interpolate(const Tensor& x, const InterpolateOptions& o, Where at) {
   const Composed composed("interpolate", at, {&x});
-  if (x.rank() < 3 || x.rank() > 5)
-    throw UserError(Location(at), "interpolate", fmt::format("x has {} dims", x.rank()), "conv_rank",
-                    "give [batch, channels] and 1 to 3 spatial dims");
+  detail::require_spatial_dims("interpolate", x, 1, 3, at);
   const int spatial = x.rank() - 2;
   const Ints sizes = for_each_dim("interpolate", "size", o.size, spatial, at, 1);
   Tensor result = x;
@@ -256,7 +252,7 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
   if (x.rank() < 2) fail(fmt::format("x has {} dims", x.rank()), "give [batch, channels, spatial dims..]");
   if (groups < 1 || !x.size(1).unnamed().divided_by(groups))
     fail(fmt::format("the {} channels do not divide into {} groups", x.size(1).to_string(), groups),
-         "channels are a multiple of the groups");
+         "give a number of groups that divides the channels");
   Dim each = *x.size(1).unnamed().divided_by(groups);
   Shape channels{x.size(1)};
   for (int d = 2; d < x.rank(); ++d) {

@@ -46,7 +46,7 @@ void require_channels(const InferContext& ctx, const Convolution& c) {
   ctx.require(weight[0].unnamed().divided_by(c.groups).has_value(), "conv_channels",
               fmt::format("the {} out channels of {} are not known to divide into {} groups", weight[0].to_string(),
                           describe_role(ctx, 1, "weight"), c.groups),
-              "out channels are a multiple of the groups");
+              "give a number of groups that divides the out channels");
   if (ctx.arity() < 3) return;
   const auto message =
       fmt::format("{} does not fit {}", describe_role(ctx, 2, "bias"), describe_role(ctx, 1, "weight"));

@@ -111,6 +111,7 @@ Value scatter(const Value& a, const Value& indices, const Value& source, int dim
 Value checked_index(const Value& indices, const Dim& size);       ///< returns the indices; each must be in [0, size)
                                                                   ///< [index_range]
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
+Value flip(const Value& a, int dim);                              ///< the elements along dim from last to first
 /// Cumulative sums along dim. `exclusive` omits the element itself; `reverse` sums from the end.
 Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = false);
 /// h[t] = a[t] * h[t-1] + b[t] along dim, from h = 0; in reverse, h[t] = a[t] * h[t+1] + b[t]. Equal shapes.
@@ -120,6 +121,13 @@ Value top_k(const Value& a, const Dim& k, int dim = -1, bool largest = true);  /
 /// Solves op(a) x = b for a triangular a [.., n, n] and b [.., n, k]; op(a) is a or, with `transpose`, its transpose.
 Value solve_triangular(const Value& a, const Value& b, bool upper = false, bool transpose = false,
                        bool unit_diagonal = false);
+/// The columns of q in the reduced QR factorization of a [.., m, n], m >= n, whose r has a diagonal of 0 or more.
+Value orthonormal_basis(const Value& a);
+/// Same where the bool scalar `when` is true; `otherwise`, of the type of `a`, at no cost where it is false.
+Value orthonormal_basis(const Value& a, const Value& when, const Value& otherwise);
+/// The eigenvectors of (a + a^T) / 2 for a [.., n, n], as columns in no order.
+Value eigenvectors(const Value& a);
+Value eigenvectors(const Value& a, const Value& when, const Value& otherwise);
 /// x [s, k], offsets [g+1], g weights [n, k] -> [s, n]: multiplies rows offsets[i] .. offsets[i+1] by weight i
 /// transposed.
 Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights);

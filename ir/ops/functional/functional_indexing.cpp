@@ -49,6 +49,14 @@ Value gather(const Value& table, const Value& indices, int dim) {
   return table.builder().add(ops::gather, {table, indices}, {{"dim", from_front(dim, table.rank())}});
 }
 
+Value flip(const Value& a, int dim) {
+  const int d = require_axis(a, dim, a.rank(), "flip");
+  const Dim& size = a.shape()[d];
+  if (size.is(1)) return a;
+  const Value positions = iota(a.builder(), {size}, 0, i64);
+  return gather(a, sub(dim_value(a.builder(), size.unnamed() - Dim(1), i64), positions), d);
+}
+
 Value scatter_add(const Value& indices, const Value& updates, const Dim& size, int dim) {
   const int rank = updates.rank() - indices.rank() + 1;
   return indices.builder().add(ops::scatter_add, {indices, updates},
@@ -93,6 +101,16 @@ Value top_k(const Value& a, const Dim& k, int dim, bool largest) {
 Value solve_triangular(const Value& a, const Value& b, bool upper, bool transpose, bool unit_diagonal) {
   return apply(ops::solve_triangular, {a, b},
                {{"upper", upper}, {"transpose", transpose}, {"unit_diagonal", unit_diagonal}});
+}
+
+Value orthonormal_basis(const Value& a) { return apply(ops::orthonormal_basis, {a}); }
+Value orthonormal_basis(const Value& a, const Value& when, const Value& otherwise) {
+  return apply(ops::orthonormal_basis, {a, when, otherwise});
+}
+
+Value eigenvectors(const Value& a) { return apply(ops::eigenvectors, {a}); }
+Value eigenvectors(const Value& a, const Value& when, const Value& otherwise) {
+  return apply(ops::eigenvectors, {a, when, otherwise});
 }
 
 Value grouped_matmul(const Value& x, const Value& offsets, std::span<const Value> weights) {

@@ -5,6 +5,7 @@
 
 #include "ir/ops/functional/functional_composites.h"
 #include "ir/ops/primitives/primitives.h"
+#include "ir/ops/rules/matrix_rules.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/tensors/host_tensor.h"
 
@@ -15,44 +16,19 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 using Operands = std::span<const HostTensor* const>;
 
-/// Requires operand `i` to be square matrices of floats [.., n, n].
-void require_square(const InferContext& ctx, int i) {
-  const TensorType& a = ctx.operand(i);
-  rules::require_kind(ctx, i, rules::floats);
-  ctx.require(a.rank() >= 2, "triangle_rank", fmt::format("{} is no matrix", rules::describe(ctx, i)),
-              "give a tensor of two dims or more; the last two are the rows and columns");
-  ctx.require_equal(a.shape[a.rank() - 2], a.shape[a.rank() - 1], "matrix_square",
-                    fmt::format("{} has matrices that are not square", rules::describe(ctx, i)),
-                    "the last two dims are equal");
-}
-
 Value transposed(const Value& a) { return ir::transpose(a, a.rank() - 2, a.rank() - 1); }
-
-std::int64_t matrices(const Sizes& sizes) {
-  std::int64_t count = 1;
-  for (std::size_t d = 0; d + 2 < sizes.size(); ++d) count *= sizes[d];
-  return count;
-}
-
-/// All dims before the last two.
-std::vector<DimPair> batch_dims(int operands, int rank) {
-  std::vector<DimPair> pairs;
-  for (int i = 0; i < operands; ++i)
-    for (int d = 0; d + 2 < rank; ++d) pairs.push_back({i, d, d});
-  return pairs;
-}
 
 // ---- cholesky: a [.., n, n] -> [.., n, n]
 
 TensorType infer_cholesky(const InferContext& ctx) {
-  require_square(ctx, 0);
+  rules::require_square(ctx, 0);
   return TensorType::contiguous(ctx.operand(0).dtype, ctx.operand(0).shape);
 }
 
 HostTensor cholesky_reference(const Node&, Operands operands, const Sizes& sizes) {
   HostTensor result(f64, sizes);
   const std::int64_t n = sizes.back();
-  for (std::int64_t m = 0; m < matrices(sizes); ++m) {
+  for (std::int64_t m = 0; m < rules::matrices_in(sizes); ++m) {
     const double* a = operands[0]->as<double>().data() + m * n * n;
     double* l = result.as<double>().data() + m * n * n;
     for (std::int64_t i = 0; i < n; ++i)
@@ -79,7 +55,9 @@ void cholesky_gradient(const GradientContext& g) {
   g.set(0, ir::mul(ir::add(both, transposed(both)), 0.5));
 }
 
-std::vector<DimPair> cholesky_dims(const Graph&, const Node& node) { return batch_dims(1, node.type.rank()); }
+std::vector<DimPair> cholesky_dims(const Graph&, const Node& node) {
+  return rules::batch_dims({0}, node.type.rank());
+}
 
 std::vector<Sample> cholesky_samples() {
   const auto sample = [](Sizes sizes) {
@@ -92,7 +70,7 @@ std::vector<Sample> cholesky_samples() {
 // ---- solve_triangular: a [.., n, n], b [.., n, k] -> [.., n, k]
 
 TensorType infer_solve(const InferContext& ctx) {
-  require_square(ctx, 0);
+  rules::require_square(ctx, 0);
   const TensorType &a = ctx.operand(0), &b = ctx.operand(1);
   rules::require_same_dtype(ctx);
   ctx.require(a.rank() == b.rank(), "solve_shape",
@@ -111,7 +89,7 @@ HostTensor solve_reference(const Node& node, Operands operands, const Sizes& siz
   const bool transpose = node.attrs.get<bool>("transpose"), unit = node.attrs.get<bool>("unit_diagonal");
   const bool upward = node.attrs.get<bool>("upper") != transpose;  // the last unknown is found first
   const std::int64_t n = sizes[sizes.size() - 2], columns = sizes.back();
-  for (std::int64_t m = 0; m < matrices(sizes); ++m) {
+  for (std::int64_t m = 0; m < rules::matrices_in(sizes); ++m) {
     const double* a = operands[0]->as<double>().data() + m * n * n;
     const double* b = operands[1]->as<double>().data() + m * n * columns;
     double* x = result.as<double>().data() + m * n * columns;
@@ -144,7 +122,7 @@ void solve_gradient(const GradientContext& g) {
 }
 
 std::vector<DimPair> solve_dims(const Graph&, const Node& node) {
-  std::vector<DimPair> pairs = batch_dims(2, node.type.rank());
+  std::vector<DimPair> pairs = rules::batch_dims({0, 1}, node.type.rank());
   pairs.push_back({1, node.type.rank() - 1, node.type.rank() - 1});
   return pairs;
 }

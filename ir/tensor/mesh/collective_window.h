@@ -25,8 +25,8 @@ struct CollectiveTimes {
 ///   used from 10 to 60, 20 to 30, 40 to 50, 60 to 70, of 9, 1, 1 and 1 bytes:   start at 0, 10, 10, 31
 void limit_prefetch(std::vector<CollectiveTimes>& gathers);
 
-/// Advances the end of reduce-scatters of gradients, which could all wait for their last reader. At any time, those
-/// in flight take at most the bytes of the largest.
+/// Moves the ends of gradients' reduce-scatters to earlier times than their readers need. The ones in flight at any
+/// time then have at most as many bytes as the largest one.
 void limit_backlog(std::vector<CollectiveTimes>& scatters);
 
 }  // namespace lathe::ir

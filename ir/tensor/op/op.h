@@ -107,6 +107,8 @@ enum class CustomKind {
   top_k,
   cholesky,
   solve_triangular,
+  orthonormal_basis,
+  eigenvectors,
   grouped_matmul,
   segment_outer,
   concat,

@@ -1,7 +1,7 @@
 // BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), whose positions start at the padding's id + 1.
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
-#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/encoders/encoder_options.h"
 #include "models/pretrained/family.h"
 
 namespace lathe::pretrained::families {

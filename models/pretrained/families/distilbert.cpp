@@ -1,7 +1,7 @@
 // DistilBERT (Sanh et al. 2019): BERT without segments and pooler, with its own tensor names.
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
-#include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/encoders/encoder_options.h"
 #include "models/pretrained/family.h"
 
 namespace lathe::pretrained::families {

@@ -3,7 +3,7 @@
 // bases.
 #include <cmath>
 
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/config/rope_options.h"

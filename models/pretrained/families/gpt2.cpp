@@ -1,5 +1,5 @@
 // GPT-2 (Radford et al. 2019): learned positions, layer norms before each sublayer, weights stored as [in, out].
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/family.h"

@@ -1,6 +1,6 @@
 // GPT-NeoX (Black et al. 2022): layer norms with biases, q, k and v interleaved per head, rotary embedding of a part
 // of each head, attention and feed-forward in parallel.
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/config/rope_options.h"

@@ -1,5 +1,5 @@
 // Granite 3 (Granite Team 2024): Llama with four multipliers.
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/family.h"
 

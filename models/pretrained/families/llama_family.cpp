@@ -1,6 +1,6 @@
 // Llama 2 and 3 (Touvron et al. 2023): norms before each sublayer, rotary embedding, grouped-query heads, a gated
 // feed-forward.
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/family.h"
 

@@ -1,5 +1,5 @@
 // Mistral 7B (Jiang et al. 2023): Llama with a window.
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/family.h"
 

@@ -1,5 +1,5 @@
 // Mixtral (Jiang et al. 2024): Llama with mixtures of experts as feed-forwards.
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/family.h"

@@ -1,5 +1,5 @@
 // OLMo 2 (OLMo Team 2024): norms after each sublayer, and norms of q and k over all heads.
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/family.h"
 

@@ -1,5 +1,5 @@
 // Phi-3 (Abdin et al. 2024): one layer for q, k and v, one for gate and up; rotary embedding of a part of each head.
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/config/rope_options.h"

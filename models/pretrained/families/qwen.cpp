@@ -2,7 +2,7 @@
 // norms of q and k instead of the biases.
 #include <utility>
 
-#include "models/pretrained/causal_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/family.h"

@@ -2,7 +2,7 @@
 #include "models/pretrained/config/model_keys.h"
 #include "models/pretrained/config/options.h"
 #include "models/pretrained/family.h"
-#include "models/pretrained/image_models/image_model.h"
+#include "models/pretrained/image_models/image_model_options.h"
 
 namespace lathe::pretrained::families {
 

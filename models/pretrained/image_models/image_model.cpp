@@ -5,6 +5,7 @@
 #include "frontend/ops/losses.h"
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
+#include "models/pretrained/image_models/image_model_options.h"
 
 namespace lathe::pretrained {
 
@@ -24,42 +25,60 @@ Dim tokens_of(const ImageModelOptions& options) {
 
 }  // namespace
 
-ImageModel::ImageModel(const ImageModelOptions& o)
-    : Module(o.kind),
-      options_(o),
-      class_token_(declare_table("cls_token", {1, 1, o.hidden})),
-      positions_(declare_table("position_embeddings", {1, tokens_of(o), o.hidden})),
-      patches_(
-          declare_table("patch_embeddings.projection.weight", {o.hidden, o.channels, o.patch_height, o.patch_width})),
-      patch_bias_(declare(fmt::format("{}.embeddings.patch_embeddings.projection.bias", o.root), o.dtype, {o.hidden},
-                          Init::zeros(), Where::current())),
-      norm_(*this, fmt::format("{}.layernorm", o.root), o.hidden, o.norm) {
+struct ImageModel::Parts {
+  /// [B, channels, height, width] -> [B, 1 + patches, hidden]
+  Tensor embed(const Tensor& images) const;
+
+  ImageModelOptions options;
+  nn::Parameter class_token, positions, patches, patch_bias;
+  nn::LayerNorm norm;
+  std::vector<TransformerLayer> layers = {};
+  std::optional<nn::Linear> classifier = {}, pooler = {};
+};
+
+ImageModel::ImageModel(const ImageModelOptions& o) : Module(o.kind) {
+  const auto declared = [&](std::string_view name, const Shape& shape, const Init& init) {
+    return declare(fmt::format("{}.embeddings.{}", o.root, name), o.dtype, shape, init, Where::current());
+  };
+  const Init normal = Init::normal({.deviation = 0.02});
+  // The parameters are declared in this order.
+  auto parts = std::make_shared<Parts>(
+      Parts{.options = o,
+            .class_token = declared("cls_token", {1, 1, o.hidden}, normal),
+            .positions = declared("position_embeddings", {1, tokens_of(o), o.hidden}, normal),
+            .patches = declared("patch_embeddings.projection.weight",
+                                {o.hidden, o.channels, o.patch_height, o.patch_width}, normal),
+            .patch_bias = declared("patch_embeddings.projection.bias", {o.hidden}, Init::zeros()),
+            .norm = nn::LayerNorm(*this, fmt::format("{}.layernorm", o.root), o.hidden, o.norm)});
   for (std::size_t i = 0; i < o.layers.size(); ++i)
-    layers_.emplace_back(*this, fmt::format("{}.encoder.layer.{}", o.root, i), o.layers[i]);
+    parts->layers.emplace_back(*this, fmt::format("{}.encoder.layer.{}", o.root, i), o.layers[i]);
   const nn::LinearOptions linear{.dtype = o.dtype};
   if (o.classes)
-    classifier_.emplace(*this, "classifier", o.hidden, *o.classes, linear);
+    parts->classifier.emplace(*this, "classifier", o.hidden, *o.classes, linear);
   else if (o.pooled)
-    pooler_.emplace(*this, fmt::format("{}.pooler.dense", o.root), o.hidden, *o.pooled, linear);
+    parts->pooler.emplace(*this, fmt::format("{}.pooler.dense", o.root), o.hidden, *o.pooled, linear);
+  parts_ = std::move(parts);
 }
 
-nn::Parameter ImageModel::declare_table(std::string_view name, const Shape& shape) {
-  return declare(fmt::format("{}.embeddings.{}", options_.root, name), options_.dtype, shape,
-                 Init::normal({.deviation = 0.02}), Where::current());
+bool ImageModel::has_classes() const { return parts_->classifier.has_value(); }
+bool ImageModel::has_pooler() const { return parts_->pooler.has_value(); }
+std::string ImageModel::root_name() const { return has_classes() ? "" : parts_->options.root + "."; }
+Shape ImageModel::image_shape(const Dim& B) const {
+  const ImageModelOptions& options = parts_->options;
+  return {B, options.channels, options.height, options.width};
 }
 
-/// [B, channels, height, width] -> [B, 1 + patches, hidden]. A convolution whose stride equals its kernel size is a
-/// matmul.
-Tensor ImageModel::embed(const Tensor& images) const {
-  const ImageModelOptions& o = options_;
-  const Dim B = images.size(0), rows = rows_of(options_), columns = columns_of(options_);
+/// A convolution whose stride equals its kernel size is a matmul.
+Tensor ImageModel::Parts::embed(const Tensor& images) const {
+  const ImageModelOptions& o = options;
+  const Dim B = images.size(0), rows = rows_of(o), columns = columns_of(o);
   const Dim numbers = o.channels * o.patch_height * o.patch_width;
   const Tensor cut = images.view({B, o.channels, rows, o.patch_height, columns, o.patch_width})
                          .permute({0, 2, 4, 1, 3, 5})
                          .reshape({B, rows * columns, numbers});
-  const Tensor patches = linear(cut, patches_.as(cut).view({o.hidden, numbers}), patch_bias_.as(cut));
-  const Tensor token = class_token_.as(cut).expand({B, 1, o.hidden});
-  return concat({token, patches}, 1) + positions_.as(cut);
+  const Tensor tokens = linear(cut, patches.as(cut).view({o.hidden, numbers}), patch_bias.as(cut));
+  const Tensor token = class_token.as(cut).expand({B, 1, o.hidden});
+  return concat({token, tokens}, 1) + positions.as(cut);
 }
 
 std::vector<Tensor> ImageModel::hidden_states(const Tensor& images, Where at) const {
@@ -70,21 +89,21 @@ std::vector<Tensor> ImageModel::hidden_states(const Tensor& images, Where at) co
         fmt::format("images are {}, not {}", images.shape().to_string(), image_shape(Dim("B")).to_string()),
         "image_shape", "scale them to what the model was trained on");
   const LayerCall call{.context = nn::AttentionContext::bidirectional()};
-  std::vector<Tensor> all{embed(images).named("hidden_0")};
-  for (const TransformerLayer& layer : layers_)
+  std::vector<Tensor> all{parts_->embed(images).named("hidden_0")};
+  for (const TransformerLayer& layer : parts_->layers)
     all.push_back(layer(all.back(), call).named(fmt::format("hidden_{}", all.size())));
   return all;
 }
 
 Tensor ImageModel::states(const Tensor& images, Where at) const {
   const CallSite line(images, at);
-  return norm_(hidden_states(images).back());
+  return parts_->norm(hidden_states(images).back());
 }
 
 Tensor ImageModel::logits(const Tensor& images, Where at) const {
-  if (!classifier_) throw_part(at, "classes");
+  if (!has_classes()) throw_part(at, "classes");
   const CallSite line(images, at);
-  return (*classifier_)(states(images).select(1, 0));
+  return (*parts_->classifier)(states(images).select(1, 0));
 }
 
 Tensor ImageModel::loss(const Tensor& images, const Tensor& labels, Where at) const {
@@ -92,9 +111,9 @@ Tensor ImageModel::loss(const Tensor& images, const Tensor& labels, Where at) co
 }
 
 Tensor ImageModel::pool(const Tensor& images, Where at) const {
-  if (!pooler_) throw_part(at, "pooler");
+  if (!has_pooler()) throw_part(at, "pooler");
   const CallSite line(images, at);
-  return nn::activate(options_.pooler_activation, (*pooler_)(states(images).select(1, 0)));
+  return nn::activate(parts_->options.pooler_activation, (*parts_->pooler)(states(images).select(1, 0)));
 }
 
 }  // namespace lathe::pretrained

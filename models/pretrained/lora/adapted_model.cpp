@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
+#include "ir/support/syntax/quoted.h"
 #include "models/pretrained/folder_kind.h"
 #include "runtime/files/paths.h"
+#include "runtime/files/safetensors/tensor_folder.h"
 
 namespace lathe::pretrained {
 

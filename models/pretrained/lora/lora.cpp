@@ -10,6 +10,8 @@
 #include "models/pretrained/lora/attach.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/safetensors/safetensors.h"
+#include "runtime/files/safetensors/tensor_folder.h"
+#include "runtime/files/write/folder_save.h"
 
 namespace lathe::pretrained {
 

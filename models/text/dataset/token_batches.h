@@ -40,8 +40,8 @@ class TokenBatches {
   Tensors training(std::int64_t step) const;
 
   /// Returns batch `index` of the evaluation. Rows are in order; the last batch is filled up with rows without
-  /// labels. The weight is count / n for the n labels of the first `count` batches, so that the mean loss of these
-  /// batches is the mean over all tokens.
+  /// labels. The weight is count / n for the n labels of the first `count` batches, so that the mean of the
+  /// batch losses is the mean over all tokens.
   Tensors evaluation(std::int64_t index, std::int64_t count) const;
   /// Returns the number of evaluation batches.
   std::int64_t evaluation_batches() const;

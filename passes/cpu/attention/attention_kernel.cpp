@@ -166,7 +166,7 @@ class AttentionKernel {
     });
   }
 
-  /// Returns a bound on every score of these rows.
+  /// Returns a bound on all scores of rows first .. last.
   Value largest_score_of(Value outer, Value first, Value last) {
     return products_.largest_score(outer, {first, last}, columns_);
   }

@@ -32,8 +32,8 @@ class AttentionScore {
   void stage_columns(kernel::Value outer, kernel::Value columns);
   /// Packs the first `vectors` vectors of a row block's rows; `rows` is the total number of rows.
   void pack_rows(const RowBlockPosition& row_block, int vectors, kernel::Value rows);
-  /// Computes the scores of these vectors, each for the columns that it needs. `rows` and `columns` are the total
-  /// numbers. Calls `prefetch` with the first column of every tile.
+  /// Computes the scores of the first `vectors` vectors, each for the columns that it needs. `rows` and `columns` are
+  /// the total numbers. Calls `prefetch` with the first column of every tile.
   void multiply(const ScratchMatrix& slot, const RowBlockPosition& row_block, int vectors, kernel::Value rows,
                 kernel::Value columns, const kernel::Builder::Body& prefetch);
 

@@ -37,8 +37,8 @@ std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile
                                          bool whole, const DotVector& left, const DotVector& right,
                                          const DotStart& start = {}, const DotFactor& factor = {});
 
-/// Adds up the lanes of such sums and stores row i at position + i * stride of `to`. Stores extend up to a vector
-/// past the columns of a row, in ascending order of rows.
+/// Adds up the lanes of each sum of a DotTile and stores row i at position + i * stride of `to`. Stores extend up to
+/// a vector past the columns of a row, in ascending order of rows.
 void store_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
                 kernel::Value position, int stride);
 /// Adds up the lanes and adds row i to the totals at position + i * stride of `to`, or stores it if it does not

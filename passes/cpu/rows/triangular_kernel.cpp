@@ -1,5 +1,6 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/cpu/cpu_kernels.h"
+#include "passes/lowering/operands/bases.h"
 #include "passes/lowering/operands/matrices.h"
 
 namespace lathe::cpu {
@@ -118,13 +119,33 @@ KernelContext::Built solve(const CpuContext& lowering, ir::ValueId id) {
   return built;
 }
 
+/// Emits an orthonormal_basis or eigenvectors: each task has one matrix.
+KernelContext::Built basis(const CpuContext& lowering, ir::ValueId id) {
+  BasisKernel kernel(lowering, id);
+  return kernel.build([&](kernel::Builder& b, Value count, const BasisKernel::OneMatrix& body) {
+    const int lanes = kernel.lanes();
+    const MatrixTeam team{
+        .lanes = lanes,
+        .vectors = [&b, lanes](Value lo, Value hi,
+                               const MatrixTeam::Body& one) { vector_loop(b, lo, hi, lanes, one); },
+        .elements = [&b](Value lo, Value hi, const std::function<void(Value)>& one) { b.for_loop(lo, hi, 1, one); },
+        .barrier = [] {}};
+    b.parallel_for(0, count, 1, [&](Value matrix) { body(team, matrix); });
+  });
+}
+
 }  // namespace
 
 std::vector<KernelContext::Built> lower_triangular(const CpuContext& context, const Region& region) {
   const ir::ValueId id = region.members[0];
+  const ir::OpRef op = context.graph[id].op;
   std::vector<KernelContext::Built> built;
-  built.push_back(context.graph[id].op == &ir::ops::cholesky ? CholeskyKernel(context, id).run()
-                                                             : solve(context, id));
+  if (op == &ir::ops::cholesky)
+    built.push_back(CholeskyKernel(context, id).run());
+  else if (op == &ir::ops::solve_triangular)
+    built.push_back(solve(context, id));
+  else
+    built.push_back(basis(context, id));
   return built;
 }
 

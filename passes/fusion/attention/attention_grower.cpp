@@ -279,8 +279,7 @@ bool AttentionGrower::join_reduction(ValueId id, const Dims& space) {
   return make_member(id, reduced_member_dims(node, space, reduced), space);
 }
 
-/// The gradient of a value that is shared over outer dims: it is accumulated in memory over the iterations of these
-/// dims.
+/// The gradient of a value that is shared over outer dims: it is accumulated in memory over their iterations.
 bool AttentionGrower::join_sum(ValueId id, const Dims& space, const std::set<int>& folded) {
   const Node& node = graph_[id];
   const DType dtype = node.type.dtype;

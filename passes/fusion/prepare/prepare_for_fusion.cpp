@@ -113,7 +113,7 @@ bool is_computed(const Node& node) {
   return !is_alias(node) && !node.op->as<Argument>() && node.op != &ops::constant;
 }
 
-/// The first result that is no computed node, or another result too.
+/// Returns the first result that is not a computed node, or that occurs twice among the results.
 std::optional<ValueId> result_without_node(const Graph& graph) {
   std::set<ValueId> taken;
   for (const ValueId id : graph.results())

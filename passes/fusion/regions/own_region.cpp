@@ -18,7 +18,9 @@ std::optional<RegionKind> own_region(const ir::Node& node) {
     case CustomKind::argsort:
     case CustomKind::top_k: return RegionKind::sort;
     case CustomKind::cholesky:
-    case CustomKind::solve_triangular: return RegionKind::triangular;
+    case CustomKind::solve_triangular:
+    case CustomKind::orthonormal_basis:
+    case CustomKind::eigenvectors: return RegionKind::triangular;
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer: return RegionKind::grouped;
     case CustomKind::collective: return RegionKind::collective;

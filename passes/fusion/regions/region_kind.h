@@ -16,7 +16,7 @@ enum class RegionKind : std::uint8_t {
   scan,        ///< a cumsum or linear_recurrence
   sort,        ///< an argsort or a top_k
   grouped,     ///< a grouped_matmul, or each segment_outer of the same operands
-  triangular,  ///< a cholesky or a solve_triangular
+  triangular,  ///< a cholesky, a solve_triangular, or an orthonormal basis of a matrix
   collective,  ///< a collective: no kernel computes it
   loop,        ///< all results of a loop: the regions of its body compute them
 };

@@ -14,8 +14,8 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// The threads of a block: up to a warp of them next to each other, with a vector of columns each, and the others
-/// down the rows.
+/// The shape of a block: up to a warp of threads across the columns, with one vector of columns per thread, and the
+/// remaining threads down the rows.
 struct Threads {
   Threads(const GpuInfo& gpu, const std::optional<std::int64_t>& columns, int lanes) {
     const std::int64_t warp = gpu.warp_threads, wanted = columns ? (*columns + lanes - 1) / lanes : warp;

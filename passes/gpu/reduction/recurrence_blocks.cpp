@@ -2,97 +2,78 @@
 
 #include <optional>
 
+#include "passes/gpu/reduction/along_dim_kernel.h"
 #include "passes/lowering/operands/recurrence.h"
 
 namespace lathe::gpu {
 
-using kernel::LoopKind;
 using kernel::Value;
 using kernel::Var;
 using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// Emits a linear recurrence along a dim: one column per thread. If no dims follow, one row per block: its threads
-/// take one step each and compose them in shared memory.
+/// Emits a linear recurrence along a dim. The threads of a block compose their steps of a row in shared memory.
 class RecurrenceKernel {
  public:
   RecurrenceKernel(const GpuContext& lowering, ir::ValueId id)
       : lowering_(lowering),
         recurrence_(lowering, id),
-        context_("recurrence", KernelRole::scan),
-        b_(context_.builder),
-        out_(lowering.buffer_of(id)) {}
+        kernel_("recurrence", recurrence_.factors, recurrence_.reverse, lowering.buffer_of(id)),
+        b_(kernel_.b) {}
 
   KernelContext::Built run() {
-    const ElementwiseProgram &factors = along().operand.program, &terms = recurrence_.terms.program;
-    declare_buffers(context_, {&factors, &terms}, lowering_);
-    context_.declare(out_, along().node.type.dtype, false, true);
-    factors_.emplace(context_, factors, lowering_.buffer_of);
-    terms_.emplace(context_, terms, lowering_.buffer_of);
-    size_ = context_.dim(along().size);
-    columns_ = context_.dim(along().columns);
-    along().post.empty() ? rows() : columns();
-    return context_.finish();
+    const ElementwiseProgram &factors = kernel_.along.operand.program, &terms = recurrence_.terms.program;
+    kernel_.declare({&factors, &terms}, lowering_);
+    factors_.emplace(kernel_.context, factors, lowering_.buffer_of);
+    terms_.emplace(kernel_.context, terms, lowering_.buffer_of);
+    return kernel_.loops([&](Value pre, Value column) { run_column(pre, column); },
+                         [&](Value row) { return row_of(row); });
   }
 
  private:
-  const AlongDim& along() const { return recurrence_.factors; }
-  Value position(Value turn) const { return recurrence_.reverse ? size_ - 1 - turn : turn; }
-
   LinearStep step(Value pre, Value t, Value column) {
-    std::vector<IndexGroup> groups = {{along().pre, pre, 1}, {{along().dim}, t, 1}};
-    if (!along().post.empty()) groups.push_back({along().post, column, 1});
     const auto emitted = [&](ElementwiseEmitter& elements, int result) {
-      Scope scope(elements, groups);
+      Scope scope(elements, kernel_.along.element(pre, t, column));
       return b_.cast(elements.emit(result, scope), f64);
     };
-    const Value factor = emitted(*factors_, along().operand.result);
+    const Value factor = emitted(*factors_, kernel_.along.operand.result);
     return {factor, emitted(*terms_, recurrence_.terms.result)};
   }
 
-  void store(Value at, Value state) { b_.store(context_.buffer(out_), at, b_.cast(state, along().node.type.dtype)); }
-
-  void columns() {
-    for_threads(b_, context_.dim(along().rows) * columns_, 1, [&](Value i) {
-      const Value pre = i / columns_, column = i % columns_;
-      const Var state = b_.var(b_.constant(f64, 0));
-      b_.for_loop(0, size_, 1, [&](Value turn) {
-        const Value t = position(turn);
-        const LinearStep here = step(pre, t, column);
-        b_.set(state, b_.fma(here.factor, b_.get(state), here.term));
-        store((pre * size_ + t) * columns_ + column, b_.get(state));
-      });
+  void run_column(Value pre, Value column) {
+    const Var state = b_.var(b_.constant(f64, 0));
+    b_.for_loop(0, kernel_.size, 1, [&](Value turn) {
+      const Value t = kernel_.position(turn);
+      const LinearStep here = step(pre, t, column);
+      b_.set(state, b_.fma(here.factor, b_.get(state), here.term));
+      kernel_.store((pre * kernel_.size + t) * kernel_.columns + column, b_.get(state));
     });
   }
 
-  /// Processes as many steps as a block has threads, then the next ones.
-  void rows() {
-    const int threads = block_threads;
-    const auto block = [&](Value row) {
-      const kernel::Buffer factors = b_.alloc(f64, threads, kernel::Space::shared, "factors"),
-                           terms = b_.alloc(f64, threads, kernel::Space::shared, "terms");
-      const auto thread = [&](Value x) {
-        const Var state = b_.var(b_.constant(f64, 0));
-        b_.for_loop(0, b_.ceil_div(size_, threads), 1, [&](Value part) {
-          const Value turn = part * threads + x, exists = turn < size_;
-          const Var factor = b_.var(b_.constant(f64, 1)), term = b_.var(b_.constant(f64, 0));
-          b_.if_(exists, [&] {
-            const LinearStep here = step(row, position(turn), {});
-            b_.set(factor, here.factor);
-            b_.set(term, here.term);
-          });
-          compose(factors, terms, factor, term, x, threads);
-          const Value before = b_.get(state);
-          b_.if_(exists,
-                 [&] { store(row * size_ + position(turn), applied(b_, {b_.get(factor), b_.get(term)}, before)); });
-          b_.set(state, applied(b_, {b_.load(factors, threads - 1), b_.load(terms, threads - 1)}, before));
-          b_.barrier();
+  /// Returns what each thread of a block does for a row.
+  std::function<void(Value)> row_of(Value row) {
+    const kernel::Buffer factors = b_.alloc(f64, block_threads, kernel::Space::shared, "factors"),
+                         terms = b_.alloc(f64, block_threads, kernel::Space::shared, "terms");
+    return [this, row, factors, terms](Value x) {
+      const Var state = b_.var(b_.constant(f64, 0));
+      kernel_.for_turns(x, [&](Value turn, Value exists) {
+        const Var factor = b_.var(b_.constant(f64, 1)), term = b_.var(b_.constant(f64, 0));
+        b_.if_(exists, [&] {
+          const LinearStep here = step(row, kernel_.position(turn), {});
+          b_.set(factor, here.factor);
+          b_.set(term, here.term);
         });
-      };
-      b_.for_loop(0, threads, 1, thread, LoopKind::thread_x);
+        compose(factors, terms, factor, term, x, block_threads);
+        const Value before = b_.get(state);
+        b_.if_(exists, [&] {
+          kernel_.store(row * kernel_.size + kernel_.position(turn),
+                        applied(b_, {b_.get(factor), b_.get(term)}, before));
+        });
+        b_.set(state, applied(b_, {b_.load(factors, block_threads - 1), b_.load(terms, block_threads - 1)}, before));
+        b_.barrier();
+      });
     };
-    b_.for_loop(0, context_.dim(along().rows), 1, block, LoopKind::block_x);
   }
 
   /// Composes each thread's step with those of all threads before it. The shared memory has all results at the end.
@@ -117,11 +98,9 @@ class RecurrenceKernel {
 
   const GpuContext& lowering_;
   Recurrence recurrence_;
-  KernelContext context_;
+  AlongDimKernel kernel_;
   kernel::Builder& b_;
-  int out_;
   std::optional<ElementwiseEmitter> factors_, terms_;
-  Value size_, columns_;
 };
 
 }  // namespace

@@ -2,13 +2,12 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/reduction/along_dim_kernel.h"
 #include "passes/gpu/reduction/recurrence_blocks.h"
 #include "passes/lowering/block_sums.h"
-#include "passes/lowering/operands/along_dim.h"
 
 namespace lathe::gpu {
 
-using kernel::LoopKind;
 using kernel::Value;
 using Scope = ElementwiseEmitter::Scope;
 
@@ -20,74 +19,57 @@ class ScanKernel {
   ScanKernel(const GpuContext& lowering, ir::ValueId id)
       : lowering_(lowering),
         along_(lowering, id),
-        context_("cumsum", KernelRole::scan),
-        b_(context_.builder),
-        out_(lowering.buffer_of(id)),
+        kernel_("cumsum", along_, along_.node.attrs.get<bool>("reverse"), lowering.buffer_of(id)),
+        b_(kernel_.b),
         compute_(compute_type(along_.node.type.dtype)),
-        exclusive_(along_.node.attrs.get<bool>("exclusive")),
-        reverse_(along_.node.attrs.get<bool>("reverse")) {}
+        exclusive_(along_.node.attrs.get<bool>("exclusive")) {}
 
   KernelContext::Built run() {
-    declare_buffers(context_, {&along_.operand.program}, lowering_);
-    context_.declare(out_, along_.node.type.dtype, false, true);
-    elements_.emplace(context_, along_.operand.program, lowering_.buffer_of);
-    size_ = context_.dim(along_.size);
-    columns_ = context_.dim(along_.columns);
-    along_.post.empty() ? rows() : columns();
-    return context_.finish();
+    kernel_.declare({&along_.operand.program}, lowering_);
+    elements_.emplace(kernel_.context, along_.operand.program, lowering_.buffer_of);
+    return kernel_.loops([&](Value pre, Value column) { sum_column(pre, column); },
+                         [&](Value row) { return row_of(row); });
   }
 
  private:
-  /// Returns the position in the row of element number `turn`, counted from the end where the sums start.
-  Value position(Value turn) const { return reverse_ ? size_ - 1 - turn : turn; }
-
   Value element(Value pre, Value t, Value column) {
-    std::vector<IndexGroup> groups = {{along_.pre, pre, 1}, {{along_.dim}, t, 1}};
-    if (!along_.post.empty()) groups.push_back({along_.post, column, 1});
-    Scope scope(*elements_, std::move(groups));
+    Scope scope(*elements_, along_.element(pre, t, column));
     return elements_->emit(along_.operand.result, scope);
   }
 
-  void columns() {
-    for_threads(b_, context_.dim(along_.rows) * columns_, 1, [&](Value i) {
-      const Value pre = i / columns_, column = i % columns_;
-      const Value zero = b_.constant(compute_, 0);
-      BlockTotal before(b_, ScalarOp::add, zero);
-      const kernel::Var start = b_.var(zero), block = b_.var(zero);
-      const auto add = [&](Value turn) {
-        const Value t = position(turn), so_far = b_.get(block);
-        b_.set(block, so_far + element(pre, t, column));
-        store((pre * size_ + t) * columns_ + column, b_.get(start) + (exclusive_ ? so_far : b_.get(block)));
-      };
-      for_blocks(b_, 0, size_, 1, add, [&] {
-        before.add(b_.get(block));
-        b_.set(start, before.get());
-        b_.set(block, zero);
-      });
+  void sum_column(Value pre, Value column) {
+    const Value zero = b_.constant(compute_, 0);
+    BlockTotal before(b_, ScalarOp::add, zero);
+    const kernel::Var start = b_.var(zero), block = b_.var(zero);
+    const auto add = [&](Value turn) {
+      const Value t = kernel_.position(turn), so_far = b_.get(block);
+      b_.set(block, so_far + element(pre, t, column));
+      kernel_.store((pre * kernel_.size + t) * kernel_.columns + column,
+                    b_.get(start) + (exclusive_ ? so_far : b_.get(block)));
+    };
+    for_blocks(b_, 0, kernel_.size, 1, add, [&] {
+      before.add(b_.get(block));
+      b_.set(start, before.get());
+      b_.set(block, zero);
     });
   }
 
-  /// Processes as many elements as a block has threads, then the next ones.
-  void rows() {
-    const int threads = block_threads;
-    const auto block = [&](Value row) {
-      const kernel::Buffer sums = b_.alloc(compute_, threads, kernel::Space::shared, "sums");
-      const auto thread = [&](Value x) {
-        BlockTotal before(b_, ScalarOp::add, b_.constant(compute_, 0));
-        b_.for_loop(0, b_.ceil_div(size_, threads), 1, [&](Value part) {
-          const Value turn = part * threads + x, exists = turn < size_;
-          const kernel::Var own = b_.var(b_.constant(compute_, 0));
-          b_.if_(exists, [&] { b_.set(own, element(row, position(turn), {})); });
-          const Sums here = add_up(sums, own, x, threads);
-          b_.if_(exists, [&] {
-            store(row * size_ + position(turn), before.get() + (exclusive_ ? here.before : b_.get(own)));
-          });
-          before.add(here.all);
+  /// Returns what each thread of a block does for a row.
+  std::function<void(Value)> row_of(Value row) {
+    const kernel::Buffer sums = b_.alloc(compute_, block_threads, kernel::Space::shared, "sums");
+    return [this, row, sums](Value x) {
+      BlockTotal before(b_, ScalarOp::add, b_.constant(compute_, 0));
+      kernel_.for_turns(x, [&](Value turn, Value exists) {
+        const kernel::Var own = b_.var(b_.constant(compute_, 0));
+        b_.if_(exists, [&] { b_.set(own, element(row, kernel_.position(turn), {})); });
+        const Sums here = add_up(sums, own, x, block_threads);
+        b_.if_(exists, [&] {
+          kernel_.store(row * kernel_.size + kernel_.position(turn),
+                        before.get() + (exclusive_ ? here.before : b_.get(own)));
         });
-      };
-      b_.for_loop(0, threads, 1, thread, LoopKind::thread_x);
+        before.add(here.all);
+      });
     };
-    b_.for_loop(0, context_.dim(along_.rows), 1, block, LoopKind::block_x);
   }
 
   /// The sums of the threads before this one, and of all threads.
@@ -109,17 +91,13 @@ class ScanKernel {
     return {b_.select(b_.index(0) < x, left, b_.constant(compute_, 0)), all};
   }
 
-  void store(Value at, Value sum) { b_.store(context_.buffer(out_), at, b_.cast(sum, along_.node.type.dtype)); }
-
   const GpuContext& lowering_;
   AlongDim along_;
-  KernelContext context_;
+  AlongDimKernel kernel_;
   kernel::Builder& b_;
-  int out_;
   DType compute_;
-  bool exclusive_, reverse_;
+  bool exclusive_;
   std::optional<ElementwiseEmitter> elements_;
-  Value size_, columns_;
 };
 
 }  // namespace

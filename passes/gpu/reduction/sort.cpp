@@ -20,9 +20,7 @@ std::vector<KernelContext::Built> lower_sort(const GpuContext& context, const Re
   const Value size = kernel.dim(along.size), columns = kernel.dim(along.columns),
               count = kernel.dim(along.node.type.shape[along.dim].unnamed());
   const auto element = [&](Value pre, Value t, Value column) {
-    std::vector<IndexGroup> groups = {{along.pre, pre, 1}, {{along.dim}, t, 1}};
-    if (!along.post.empty()) groups.push_back({along.post, column, 1});
-    Scope scope(elements, std::move(groups));
+    Scope scope(elements, along.element(pre, t, column));
     return elements.emit(along.operand.result, scope);
   };
   for_threads(b, kernel.dim(along.rows) * size * columns, 1, [&](Value i) {

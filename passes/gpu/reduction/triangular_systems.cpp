@@ -1,5 +1,6 @@
 #include "ir/ops/primitives/primitives.h"
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/operands/bases.h"
 #include "passes/lowering/operands/matrices.h"
 
 namespace lathe::gpu {
@@ -9,7 +10,8 @@ using kernel::Value;
 
 namespace {
 
-/// Emits a cholesky. Column j follows from the columns before it; threads take its elements in turn.
+/// Emits a Cholesky decomposition column by column: a column is computed from the ones before it, and its elements
+/// are distributed over the threads.
 KernelContext::Built factor(const GpuContext& lowering, ir::ValueId id) {
   const Matrices a(lowering, lowering.graph[id].operands[0]);
   KernelContext context("cholesky", KernelRole::factor);
@@ -82,12 +84,38 @@ KernelContext::Built solve(const GpuContext& lowering, ir::ValueId id) {
   return context.finish();
 }
 
+/// Emits an orthonormal_basis or eigenvectors: each block has one matrix.
+KernelContext::Built basis(const GpuContext& lowering, ir::ValueId id) {
+  BasisKernel kernel(lowering, id);
+  return kernel.build([](kernel::Builder& b, Value count, const BasisKernel::OneMatrix& body) {
+    const auto thread = [&](Value matrix, Value x) {
+      const auto elements = [&b, x](Value lo, Value hi, const std::function<void(Value)>& one) {
+        b.for_loop(lo + x, hi, block_threads, one);
+      };
+      const auto vectors = [&](Value lo, Value hi, const MatrixTeam::Body& one) {
+        elements(lo, hi, [&](Value at) { one(at, {}); });
+      };
+      body({.lanes = 1, .vectors = vectors, .elements = elements, .barrier = [&b] { b.barrier(); }}, matrix);
+    };
+    const auto block = [&](Value matrix) {
+      b.for_loop(0, block_threads, 1, [&](Value x) { thread(matrix, x); }, LoopKind::thread_x);
+    };
+    b.for_loop(0, count, 1, block, LoopKind::block_x);
+  });
+}
+
 }  // namespace
 
 std::vector<KernelContext::Built> lower_triangular(const GpuContext& context, const Region& region) {
   const ir::ValueId id = region.members[0];
+  const ir::OpRef op = context.graph[id].op;
   std::vector<KernelContext::Built> built;
-  built.push_back(context.graph[id].op == &ir::ops::cholesky ? factor(context, id) : solve(context, id));
+  if (op == &ir::ops::cholesky)
+    built.push_back(factor(context, id));
+  else if (op == &ir::ops::solve_triangular)
+    built.push_back(solve(context, id));
+  else
+    built.push_back(basis(context, id));
   return built;
 }
 

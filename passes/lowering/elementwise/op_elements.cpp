@@ -36,6 +36,8 @@ std::optional<ElementRead> OpElements::next_read(OpElement& element) {
     case CustomKind::top_k:
     case CustomKind::cholesky:
     case CustomKind::solve_triangular:
+    case CustomKind::orthonormal_basis:
+    case CustomKind::eigenvectors:
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer:
     case CustomKind::view_as_complex:
@@ -65,6 +67,8 @@ int OpElements::emit(OpElement& element) {
     case CustomKind::top_k:
     case CustomKind::cholesky:
     case CustomKind::solve_triangular:
+    case CustomKind::orthonormal_basis:
+    case CustomKind::eigenvectors:
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer:
     case CustomKind::view_as_complex:

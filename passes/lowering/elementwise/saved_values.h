@@ -30,7 +30,7 @@ class SavedValues {
   void clear() { spills_.clear(); }
 
  private:
-  /// Visits each instruction once, in order, then the arguments of those for which `visit` returns true.
+  /// Visits each instruction once, in order, and then its arguments if `visit` returns true for it.
   void walk(std::span<const int> instructions, const std::function<bool(int)>& visit) const;
 
   const LoweringContext& lowering_;

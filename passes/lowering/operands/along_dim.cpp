@@ -24,6 +24,12 @@ AlongDim::AlongDim(const LoweringContext& lowering, ir::ValueId id)
       size(operand.program.domain[dim].unnamed()),
       columns(operand.program.points(post)) {}
 
+std::vector<IndexGroup> AlongDim::element(kernel::Value row, kernel::Value t, kernel::Value column) const {
+  std::vector<IndexGroup> groups = {{pre, row, 1}, {{dim}, t, 1}};
+  if (!post.empty()) groups.push_back({post, column, 1});
+  return groups;
+}
+
 kernel::Value ranks_before(kernel::Builder& b, kernel::Value x, kernel::Value y, bool descending) {
   const kernel::Value& less = descending ? y : x;
   const kernel::Value& more = descending ? x : y;

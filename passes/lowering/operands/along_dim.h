@@ -14,6 +14,9 @@ std::vector<int> dims_between(int first, int last);
 struct AlongDim {
   AlongDim(const LoweringContext& lowering, ir::ValueId id);
 
+  /// Returns the index of element [row, t, column]. `column` is not used if no dims follow.
+  std::vector<IndexGroup> element(kernel::Value row, kernel::Value t, kernel::Value column) const;
+
   const ir::Node& node;
   int dim;
   std::vector<int> pre, post;  ///< dims before and after `dim`

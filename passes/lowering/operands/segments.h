@@ -50,7 +50,7 @@ struct SegmentProduct {
   };
   Rows find_rows();
   void store(kernel::Value at, kernel::Value sums, kernel::Value mask = {});
-  /// Returns the kernel. Its FLOPs are an equal share of those of all segments.
+  /// Returns the kernel. Its FLOPs are the total of all segments divided by their number.
   KernelContext::Built finish();
 
   const Segment& segment;

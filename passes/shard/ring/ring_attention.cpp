@@ -182,7 +182,7 @@ class RingWriter {
     to_.set(id, to_.copy(graph_[id]));
   }
 
-  /// Returns the values that the blocks of these nodes of a ring read.
+  /// Returns the values that the blocks of the ring's nodes `of` read.
   std::vector<ValueId> sources(const Ring& ring, std::span<const ValueId> of) const {
     const auto is_block = [&](ValueId id) {
       return std::ranges::find(of, id) != of.end() || ring.is_inside(id) || goes_by_blocks(graph_, *ring.keys, id);

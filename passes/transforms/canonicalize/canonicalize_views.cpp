@@ -86,7 +86,7 @@ std::optional<Value> join_expands(const Context& c) {
   return expand(operand_of(c.operand(0)), c.shape());
 }
 
-/// Whether operands of these shapes broadcast to `result` on their own, without a run-time check.
+/// Whether the operands' shapes broadcast to `result` without a run-time check.
 bool broadcasts_to(std::span<const Value> operands, const Shape& result) {
   for (int d = 0; d < result.rank(); ++d) {
     bool given = false;

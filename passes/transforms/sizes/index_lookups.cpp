@@ -40,6 +40,8 @@ bool only_reads(const Node& node) {
     case CustomKind::top_k:
     case CustomKind::cholesky:
     case CustomKind::solve_triangular:
+    case CustomKind::orthonormal_basis:
+    case CustomKind::eigenvectors:
     case CustomKind::grouped_matmul:
     case CustomKind::segment_outer:
     case CustomKind::view_as_complex:

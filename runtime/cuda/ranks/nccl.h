@@ -19,8 +19,8 @@ class Nccl {
  public:
   using Comm = void*;
 
-  /// Loads the first of these files that exists. Throws UserError [nccl_missing] with the searched paths, or if it is
-  /// too old.
+  /// Loads the first candidate that exists. Throws UserError [nccl_missing] with the searched paths, or if the
+  /// library is too old.
   explicit Nccl(const std::vector<std::string>& candidates);
   ~Nccl();
   Nccl(const Nccl&) = delete;

@@ -4,7 +4,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/autodiff/autodiff.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/cuda/platform.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/programs/run_with_states.h"
@@ -122,6 +122,26 @@ TEST_CASE("a store reports which GPU holds its values, and where the newest copy
   CHECK(to_string(weights.location("s")) == "memory and cuda:0");
   weights.set("s", counting({4}));
   CHECK(to_string(weights.location("s")) == "memory (cuda:0 is older)");
+}
+
+TEST_CASE("find_nan on a GPU names the op, and the states are those before the run") {
+  MockGpu gpu;
+  const ir::Graph log_of_state = ir::parse_graph(R"(graph @log(input %x: f32[n], state %s: f32[n]) {
+  %1 = sub %s, %x loc("model.cpp":3)
+  %2 = log %1 loc("model.cpp":4)
+  output "y" %2
+  update %s <- %1
+})",
+                                                 "model");
+  CompileOptions options = gpu.options();
+  options.find_nan = true;
+  Executable executable = compile(log_of_state, options);
+  executable.parameters().set("s", counting({4}));
+  const Tensors ones{{"x", HostTensor::from({4}, {-1, -1, -1, -1}, f32)}};
+  executable.run(ones);
+  const std::string found = error_of_run(executable, {{"x", HostTensor::from({4}, {0, 0, 3, 0}, f32)}});
+  CHECK_THAT(found, Catch::Contains("[not_finite]") && Catch::Contains("model.cpp:4") && Catch::Contains(" = log "));
+  CHECK(executable.parameters().get("s").get(2) == 1.5);
 }
 
 TEST_CASE("a run on a GPU is timed per launch") {

@@ -118,6 +118,19 @@ graph @columns(input %x: f32[70, 9], input %z: f32[2048, 9]) {
   output "x" %15
 })"),
                    1e-4});
+  cases.push_back({"bases by a block",
+                   graph(R"(graph @bases(input %x: f32[2, 5, 3], input %s: f32[4, 4], input %y: f32[4, 4]) {
+  %1 = orthonormal_basis %x
+  %2 = eigenvectors %s
+  %3 = sum %s {dims=[0, 1]}
+  %4 = sub %3, %3
+  %5 = lt %4, %3
+  %6 = orthonormal_basis %s, %5, %y
+  output "basis" %1
+  output "vectors" %2
+  output "some" %6
+})"),
+                   1e-4});
   cases.push_back(
       {"grouped products",
        graph(R"(graph @grouped(input %x: f32[20, 7], input %y: f32[20, 9], input %n: i64[2], input %w: f32[9, 7]) {

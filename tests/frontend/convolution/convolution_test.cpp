@@ -138,7 +138,7 @@ TEST_CASE("errors of convolutions name the operands", "[convolution]") {
              Contains("the C channels of the weight do not divide into 2 groups  [conv_options]"));
   CHECK_THAT(error_of([&](Graph& g) { conv_transpose1d(x(g), w(g, {6, 2, 3})); }), Contains("[conv_channels]"));
   CHECK_THAT(error_of([&](Graph& g) { max_pool1d(x(g), {.size = 2, .padding = 2}); }),
-             Contains("padding is at most half of a window"));
+             Contains("give at most half the size of a window"));
   CHECK_THAT(error_of([&](Graph& g) { interpolate(g.input("x", f32, {1, 1, Dim("n")}), {.size = 4}); }),
              Contains("dim 2 of x, n, is unknown  [interpolate_size]"));
   CHECK_THAT(error_of([&](Graph& g) { group_norm(x(g), 3, g.input("s", f32, {4}), g.input("b", f32, {4})); }),

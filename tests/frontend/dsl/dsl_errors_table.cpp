@@ -86,6 +86,9 @@ const std::vector<DslError> table = {
     {__LINE__, "triangle_rank", "f32[3]", [](Graph& g) { cholesky(x(g, {3})); }},
     {__LINE__, "solve_shape", "dim 0", [](Graph& g) { solve_triangular(x(g, {3, 3}), y(g, {2, 3})); }},
     {__LINE__, "dtype_match", "f64", [](Graph& g) { solve_triangular(x(g, {3, 3}), y(g, {3, 1}, f64)); }},
+    {__LINE__, "basis_columns", "f32[2, 3]", [](Graph& g) { qr(x23(g)); }},
+    {__LINE__, "basis_otherwise", "f32[]", [](Graph& g) { orthonormal_basis(x(g, {2, 2}), w(g), y(g, {2, 2})); }},
+    {__LINE__, "matrix_square", "f32[2, 3]", [](Graph& g) { eigenvectors(x23(g)); }},
     // indexing and joining
     {__LINE__, "index_dtype", "f32", [](Graph& g) { gather(x23(g), y(g, {2})); }},
     {__LINE__, "index_dtype", "f32", [](Graph& g) { embedding(y(g, {B}), x23(g)); }},

@@ -12,6 +12,8 @@ from schedulefree import AdamWScheduleFree
 
 SHAPES = {"a": (6, 4), "b": (4, 6), "c": (6, 4), "v": (5,)}
 BIG = {"a": (30, 40), "v": (300,)}
+# SOAP's bases are determined where the first gradient has full rank: these have dims of at most 4, or of more than 5.
+SQUARE = {"a": (6, 4), "b": (4, 6), "c": (4, 4), "v": (5,), "t": (3, 4, 4)}
 STEPS = 20
 
 
@@ -102,6 +104,60 @@ class AdamW8bit:
                 p.copy_(p * (1 - lr * decay) - move)
 
 
+class SOAP:
+    """Vyas et al. 2024, algorithm 3, in the order of the authors' soap.py."""
+
+    def __init__(self, parameters, lr=0.02, beta1=0.95, beta2=0.9, eps=1e-8, weight_decay=0.1, frequency=3, largest_dim=5,
+                 normalize=False):
+        self.parameters, self.step_count = parameters, -1
+        self.options = lr, beta1, beta2, eps, weight_decay, frequency, normalize
+        self.states = []
+        for p in parameters:
+            sides = [d for d, n in enumerate(p.shape) if p.dim() > 1 and n <= largest_dim]
+            self.states.append({"m": numpy.zeros(p.shape), "v": numpy.zeros(p.shape),
+                                "gram": {d: numpy.zeros((p.shape[d],) * 2) for d in sides}})
+
+    @staticmethod
+    def project(x, bases, back=False):
+        for d, q in bases.items():
+            x = numpy.moveaxis(numpy.tensordot(x, q, (d, 1 if back else 0)), -1, d)
+        return x
+
+    def move_bases(self, state, g):
+        beta2, frequency = self.options[2], self.options[5]
+        for d, gram in state["gram"].items():
+            others = [a for a in range(g.ndim) if a != d]
+            state["gram"][d] = beta2 * gram + (1 - beta2) * numpy.tensordot(g, g, (others, others))
+        if self.step_count == 0:
+            state["basis"] = {d: numpy.linalg.eigh(gram)[1][:, ::-1] for d, gram in state["gram"].items()}
+        elif self.step_count % frequency == 0:
+            m = self.project(state["m"], state["basis"], back=True)
+            for d, q in state["basis"].items():
+                gram = state["gram"][d]
+                order = numpy.argsort(-numpy.diag(q.T @ gram @ q))
+                state["v"] = numpy.take(state["v"], order, d)
+                state["basis"][d] = numpy.linalg.qr(gram @ q[:, order])[0]
+            state["m"] = self.project(m, state["basis"])
+
+    def step(self):
+        lr, beta1, beta2, eps, decay, _, normalize = self.options
+        self.step_count += 1
+        t = self.step_count
+        for p, state in zip(self.parameters, self.states):
+            g = p.grad.numpy()
+            if t > 0:
+                projected = self.project(g, state["basis"])
+                state["m"] = beta1 * state["m"] + (1 - beta1) * projected
+                state["v"] = beta2 * state["v"] + (1 - beta2) * projected**2
+                move = self.project(state["m"] / (numpy.sqrt(state["v"]) + eps), state["basis"], back=True)
+                if normalize:
+                    move = move / (1e-30 + numpy.sqrt((move**2).mean()))
+                rate = lr * numpy.sqrt(1 - beta2**t) / (1 - beta1**t)
+                with torch.no_grad():
+                    p.copy_((p - rate * torch.tensor(move)) * (1 - lr * decay))
+            self.move_bases(state, g)
+
+
 def one_cycle():
     p = torch.nn.Parameter(torch.zeros(1))
     optimizer = torch.optim.SGD([p], lr=1.0)
@@ -169,6 +225,8 @@ cases = {
     "one_cycle": one_cycle(),
     "sam": sam(),
     "two_losses": two_losses(),
+    "soap": train(SOAP, shapes=SQUARE),
+    "soap_normalized": train(lambda p: SOAP(p, largest_dim=100, frequency=1, normalize=True), shapes={"c": (4, 4)}),
     "muon": train(muon(), names=matrices),
     "muon_like_adamw": train(muon(adjust_lr_fn="match_rms_adamw", nesterov=False), names=matrices),
 }

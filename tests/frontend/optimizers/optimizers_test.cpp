@@ -21,6 +21,7 @@ struct Named {
 };
 const std::vector<Named> matrices_only{{"a", {6, 4}}, {"b", {4, 6}}, {"c", {6, 4}}};
 const std::vector<Named> small{{"a", {6, 4}}, {"b", {4, 6}}, {"c", {6, 4}}, {"v", {5}}};
+const std::vector<Named> near_square{{"a", {6, 4}}, {"b", {4, 6}}, {"c", {4, 4}}, {"v", {5}}, {"t", {3, 4, 4}}};
 const std::vector<Named> big{{"a", {30, 40}}, {"v", {300}}};
 
 Shape shape_of(const Named& parameter) {
@@ -116,6 +117,26 @@ TEST_CASE("optimizers equal their reference implementations", "[optimizers]") {
   compare("muon_like_adamw", Muon{.lr = 0.02, .nesterov = false, .scale = Muon::Scale::like_adamw}, matrices_only);
   compare("schedule_free", ScheduleFreeAdamW{.lr = warmup_of_5, .weight_decay = 0.1}, small);
   compare("adamw_8bit", AdamW8bit{.lr = 0.01, .weight_decay = 0.1, .smallest = 1}, big);
+  const SOAP soap{.lr = 0.02, .beta2 = 0.9, .weight_decay = 0.1, .frequency = 3, .largest_dim = 5};
+  compare("soap", soap, near_square);
+  SOAP normalized{.lr = 0.02, .beta2 = 0.9, .weight_decay = 0.1, .frequency = 1, .normalize = true};
+  compare("soap_normalized", normalized, {{"c", {4, 4}}});
+}
+
+TEST_CASE("SOAP: bases stay orthonormal, also where the first gradient has a low rank", "[optimizers]") {
+  const Tensors values = trained(step_for(SOAP{.lr = 0.02, .frequency = 2}, small), small);
+  for (const char* name : {"basis0.a", "basis1.a", "basis0.b", "basis1.b"}) {
+    CAPTURE(name);
+    const HostTensor& q = values.at(std::string("optimizer.") + name);
+    const std::int64_t n = q.shape()[0];
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double product = 0;
+        for (std::int64_t k = 0; k < n; ++k) product += q.get(k * n + i) * q.get(k * n + j);
+        CHECK(product == Approx(i == j ? 1 : 0).margin(1e-12));
+      }
+  }
+  CHECK(!values.contains("optimizer.basis0.v"));
 }
 
 TEST_CASE("the average of schedule-free AdamW equals the reference", "[optimizers]") {
@@ -234,6 +255,7 @@ TEST_CASE("faults of optimizers are errors", "[optimizers]") {
   CHECK_THAT(error_of(Adafactor{.clipping = 0.5}), Contains("Adafactor: clipping is 0.5"));
   CHECK_THAT(error_of(AdamW8bit{.smallest = 0}), Contains("AdamW8bit: smallest is 0"));
   CHECK_THAT(error_of(ScheduleFreeAdamW{.beta1 = 0}), Contains("ScheduleFreeAdamW: beta1 is 0"));
+  CHECK_THAT(error_of(SOAP{.frequency = 0}), Contains("SOAP: frequency is 0"));
   CHECK_THAT(error_of(Muon{.iterations = 0}), Contains("Muon: iterations is 0"));
   CHECK_THAT(error_of(SGD{.lr = [](const Tensor& step) { return step.to(f32); }}),
              Contains("the schedule returns f32[], not an f64 scalar") && Contains("[optimizer_options]"));

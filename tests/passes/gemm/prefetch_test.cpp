@@ -9,7 +9,7 @@
 #include "tests/support/kernels/cpu_infos.h"
 #include "tests/support/programs/lower.h"
 
-/// Which row kernels prefetch a later row, and which matmuls prefetch their operands.
+/// Tests which row kernels prefetch a later row, and which matmuls prefetch their operands.
 using namespace lathe;
 
 namespace {

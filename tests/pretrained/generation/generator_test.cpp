@@ -6,6 +6,7 @@
 
 #include "models/generation/cached_lm.h"
 #include "models/generation/generator.h"
+#include "models/generation/stop_strings.h"
 #include "tests/pretrained/cases/cases.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 
 namespace lathe::test {
 

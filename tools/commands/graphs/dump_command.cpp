@@ -12,7 +12,7 @@
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile/compilation.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/host/seconds.h"
 #include "runtime/sharding.h"
 #include "tools/commands/commands.h"

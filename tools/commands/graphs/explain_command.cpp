@@ -9,7 +9,7 @@
 #include "passes/explain/explain_memory.h"
 #include "passes/fusion/attention/require_attention.h"
 #include "passes/transforms/sizes/known_sizes.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/host/host_cpu.h"
 #include "runtime/target.h"
 #include "tools/commands/commands.h"

@@ -6,7 +6,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/compile/compilation.h"
-#include "runtime/backend.h"
+#include "runtime/target.h"
 #include "tools/commands/commands.h"
 #include "tools/inputs/files.h"
 #include "tools/list_stages.h"

@@ -17,7 +17,7 @@
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/explain/explain_shard.h"
 #include "passes/shard/explain/explain_splits.h"
-#include "runtime/backend.h"
+#include "runtime/target.h"
 #include "tools/commands/commands.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"

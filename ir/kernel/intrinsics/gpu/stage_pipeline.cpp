@@ -91,7 +91,7 @@ class Wants {
     });
     vars_.resize(kernel.vars.size());
     path(pipeline.body);
-    for (std::size_t before = 0; before != found_;) {  // the values of these variables may need further variables
+    for (std::size_t before = 0; before != found_;) {  // a variable's value may need other variables
       before = found_;
       for (const SetVar* s : sets_)
         if (vars_[s->var]) want({s->value});

@@ -75,7 +75,7 @@ bool is_broadcast_to_producers(const Instruction& in);
 /// need.
 struct ProducerNeeds {
   std::vector<bool> values, vars;
-  bool set_elsewhere = false;  ///< such a variable is also set outside the path of these loops
+  bool set_elsewhere = false;  ///< a needed variable is also set outside the producer's loops
 };
 ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline);
 

@@ -16,7 +16,7 @@ constexpr int swizzled_offset(int row, int element) {
   return row * swizzle_side + ((element / chunk) ^ (row % chunk)) * chunk + element % chunk;
 }
 
-/// Emits swizzled_offset of values: the offset of the 8 elements that start at `element`, a multiple of 8.
+/// Emits the swizzled offset of the 8 elements that start at `element`, a multiple of 8.
 inline Value swizzled_offset(Builder& b, Value row, Value element) {
   constexpr int chunk = 8;
   return row * swizzle_side + b.apply(ScalarOp::bit_xor, {element / chunk, row % chunk}) * chunk;

@@ -102,8 +102,8 @@ class Replay final : public LoopWatcher {
   std::optional<std::uint64_t> idle_since_;  ///< work spent before an iteration that idles
 };
 
-/// Renders a template for a list, and then for many parts of this list. The first render records the inputs of each
-/// iteration of the loops over the list (LoopRecord). Later renders run everything outside of these loops. In a loop,
+/// Renders a template for a list, and then for many parts of the list. The first render records the inputs of each
+/// iteration of the loops over the list (LoopRecord). Later renders run everything outside of the loops. In a loop,
 /// they skip the iterations before the first changed input, and the iterations after the last one if the variables
 /// match the record again. The output is the same as without skipping.
 class PartialRenders {

@@ -45,7 +45,7 @@ class RemainderColumns {
   const GemmSizes sizes_;
   const GemmOperand &lhs_, &rhs_;
   const Epilogue& epilogue_;
-  kernel::Value first_, stride_;  ///< the first of these columns; elements of a column in scratch
+  kernel::Value first_, stride_;  ///< the first remaining column; elements of a column in scratch
   /// results: row by row; each row is stored as a whole vector, whose excess the next rows overwrite.
   kernel::Buffer columns_, results_;
 };

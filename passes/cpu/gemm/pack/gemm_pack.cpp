@@ -81,8 +81,9 @@ class MicroPanelPacker {
     b_.if_(full, [&] { copy(false); }, [&] { copy(true); });
   }
 
-  /// Packs units of rows through register transposes; rows past the last one repeat it. A unit is a square of lanes
-  /// if the micro-panel consists of such squares, otherwise the whole micro-panel. Remaining steps of k are masked.
+  /// Packs units of rows through register transposes; rows past the last one repeat it. A unit is a
+  /// lanes x lanes square if the micro-panel consists of such squares, otherwise the whole micro-panel. Remaining
+  /// steps of k are masked.
   void along_k() {
     const int unit = width_ % lanes_ == 0 ? lanes_ : width_;
     const bool whole = known_multiple(b_, from_.rows, width_);

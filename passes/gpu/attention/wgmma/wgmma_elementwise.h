@@ -9,8 +9,7 @@
 namespace lathe::gpu {
 
 /// Elementwise code for the transposed scores of a tile, in the register layout of wgmma: a thread has two columns of
-/// the attention, and of each 8 rows two adjacent ones. It loads the data of these rows before it waits for their
-/// scores.
+/// the attention, and two adjacent rows of each 8. It loads the data of its rows before it waits for their scores.
 class WgmmaElementwise : private WgmmaPositions {
  public:
   using Scope = ElementwiseEmitter::Scope;

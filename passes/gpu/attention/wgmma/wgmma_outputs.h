@@ -21,7 +21,7 @@ struct WgmmaOutputTile {
   WgmmaBlocks blocks;
 };
 
-/// The operands and results of such a kernel.
+/// The operands and results of a wgmma attention kernel.
 struct WgmmaOutputParts {
   bool over_rows;                                    ///< true: columns are stationary; false: rows
   std::vector<const AttentionParts::Score*> scores;  ///< that the outputs need

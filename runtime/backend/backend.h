@@ -10,7 +10,6 @@
 #include "passes/lowering/machine.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/run/program_runner.h"
-#include "runtime/target.h"
 
 /// The interface between the compiler and the kinds of machines it compiles for. Nothing outside a backend's own
 /// folder asks which kind a target is.
@@ -100,8 +99,5 @@ class Backend {
     return nullptr;
   }
 };
-
-/// The machine that a target compiles for.
-inline Machine machine_of(const Target& target) { return target.backend->machine(target.name); }
 
 }  // namespace lathe

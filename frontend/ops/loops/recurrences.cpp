@@ -1,4 +1,4 @@
-#include "frontend/ops/recurrences.h"
+#include "frontend/ops/loops/recurrences.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +10,7 @@
 #include "frontend/built.h"
 #include "frontend/graph.h"
 #include "frontend/ops/derived_ops.h"
-#include "frontend/ops/loops.h"
+#include "frontend/ops/loops/loops.h"
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 

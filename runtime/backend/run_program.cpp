@@ -1,4 +1,4 @@
-#include "runtime/run/run_program.h"
+#include "runtime/backend/run_program.h"
 
 #include <algorithm>
 

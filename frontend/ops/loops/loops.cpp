@@ -1,4 +1,4 @@
-#include "frontend/ops/loops.h"
+#include "frontend/ops/loops/loops.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/watch/nonfinite_watch.h"
+#include "runtime/nonfinite_watch.h"
 
 #include <algorithm>
 #include <utility>

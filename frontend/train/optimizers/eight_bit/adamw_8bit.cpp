@@ -1,10 +1,10 @@
-#include "frontend/train/optimizers/adamw_8bit.h"
+#include "frontend/train/optimizers/eight_bit/adamw_8bit.h"
 
 #include <string>
 
 #include "frontend/ops/ops.h"
 #include "frontend/train/optimizers/adam.h"
-#include "frontend/train/optimizers/dynamic_map.h"
+#include "frontend/train/optimizers/eight_bit/dynamic_map.h"
 #include "frontend/train/optimizers/option_faults.h"
 
 namespace lathe {

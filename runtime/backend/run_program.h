@@ -1,7 +1,7 @@
 #pragma once
 
 #include "ir/support/tensors/tensors.h"
-#include "runtime/backend.h"
+#include "runtime/backend/backend.h"
 
 namespace lathe {
 

@@ -1,4 +1,4 @@
-#include "frontend/train/optimizers/dynamic_map.h"
+#include "frontend/train/optimizers/eight_bit/dynamic_map.h"
 
 #include <array>
 #include <cmath>
