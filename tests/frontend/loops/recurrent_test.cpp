@@ -190,7 +190,7 @@ TEST_CASE("recurrent layers run in bf16 with parameters in f32", "[recurrent]") 
   const Tensors wide = results(f32), narrow = results(bf16);
   for (const auto& [name, tensor] : wide) {
     CAPTURE(name);
-    CHECK(largest_difference(narrow.at(name), tensor) < 0.02);
+    CHECK(largest_difference(narrow.at(name), tensor) < 0.05);
   }
 }
 
