@@ -33,8 +33,9 @@ class StackedModule : public Module {
 /// Identical layers, one after the other, as one loop: the IR, the time to compile and the code are those of one
 /// layer. Each parameter of a layer is declared once, stacked along a new first dim of `layers`.
 ///
-///   nn::Stacked<Mlp> layers(*this, "h", 24, [&](const nn::Module& layer) { return Mlp(layer, "mlp", d); });
-///   const Tensor y = layers(x, [](const Mlp& mlp, const Tensor& h) { return h + mlp(h); });
+///   const auto make = [](const nn::Module& parent) { return nn::Linear(parent, "fc", 64, 64); };
+///   const nn::Stacked<nn::Linear> layers(model, "h", 24, make);
+///   const Tensor y = layers(x, [](const nn::Linear& fc, const Tensor& h) { return h + relu(fc(h)); });
 ///
 /// The gradient computes attention, norms and other composites again from their operands.
 template <class Layer>

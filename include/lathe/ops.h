@@ -6,6 +6,7 @@
 #include "frontend/ops/derived_ops.h"
 #include "frontend/ops/factorizations.h"
 #include "frontend/ops/loops/loops.h"
+#include "frontend/ops/loops/recurrences.h"
 #include "frontend/ops/losses.h"
 #include "frontend/ops/op_library.h"
 #include "frontend/ops/ops.h"

@@ -41,9 +41,9 @@ constexpr std::int64_t top_integer = 2;
 Tensors arguments_of(const Case& from, const DimBindings& dims);
 
 /// Returns a valid graph of about `ops` ops, deterministic by seed: every family of ops, composites, variants of
-/// attention, contractions, gathers, concats, reductions over any dims, broadcasting, strided views, complex values,
-/// all dtypes (usually one float dtype with others mixed in), static and symbolic dims. Most graphs have gradients of
-/// the output "loss", some also second derivatives; some arguments are states, updated by random values.
+/// attention, contractions, gathers, concats, loops, reductions over any dims, broadcasting, strided views, complex
+/// values, all dtypes (usually one float dtype with others mixed in), static and symbolic dims. Most graphs have
+/// gradients of the output "loss", some also second derivatives; some arguments are states, updated by random values.
 /// Discontinuous ops only read exactly computed values, except in pure f64 graphs, where rounding errors are
 /// negligible.
 ///

@@ -71,6 +71,13 @@ bool broadcasts(const Shape& a, const Shape& b) {
   return true;
 }
 
+bool broadcasts_into(const Shape& a, const Shape& b) {
+  if (!broadcasts(a, b) || a.rank() > b.rank()) return false;
+  for (int k = 1; k <= a.rank(); ++k)
+    if (!a[a.rank() - k].is(1) && !(a[a.rank() - k] == b[b.rank() - k])) return false;
+  return true;
+}
+
 GraphMaker::GraphMaker(unsigned seed, const GraphKind& kind)
     : seed_(seed),
       ops_(kind.ops),
@@ -206,8 +213,8 @@ Case GraphMaker::run() {
 }
 
 GraphMaker::Maybe GraphMaker::step() {
-  static const std::vector<int> heavy = {22, 23, 24, 25, 29, 29};
-  switch (wide_ && one_in(2) ? any_of(heavy) : below(33)) {
+  static const std::vector<int> heavy = {22, 23, 24, 25, 29, 29, 33};
+  switch (wide_ && one_in(2) ? any_of(heavy) : below(34)) {
     case 0:
     case 1:
     case 2: return unary();
@@ -240,6 +247,7 @@ GraphMaker::Maybe GraphMaker::step() {
     case 30: return one_in(2) ? rounded_constant() : rounded_once();
     case 31: return integer_extreme();
     case 32: return triangular(pick_float());
+    case 33: return loop_over(pick_float());
     default: return attention_block();
   }
 }

@@ -12,7 +12,8 @@
 namespace lathe::fuzz {
 
 /// The state of building one random graph. The steps are grouped by family: maker_elementwise.cpp, maker_shapes.cpp,
-/// maker_blocks.cpp. A step returns nothing if its picks do not fit; it does not rely on an op rejecting them.
+/// maker_blocks.cpp, maker_loops.cpp. A step returns nothing if its picks do not fit; it does not rely on an op
+/// rejecting them.
 class GraphMaker {
  public:
   GraphMaker(unsigned seed, const GraphKind& kind);
@@ -25,6 +26,11 @@ class GraphMaker {
   struct Item {
     Value value;
     bool exact;  ///< every way to compute it gives the same bits
+  };
+
+  /// What the body of a loop reads: values of the graph around it, and elements of a second sequence.
+  struct LoopCaptures {
+    Maybe addend = {}, weight = {}, sequence = {};
   };
 
   // Choices.
@@ -74,6 +80,10 @@ class GraphMaker {
   Maybe indexed(const Value& a);
   Maybe product();
   Maybe convolution(const Value& a);
+  Maybe loop_over(const Value& a);
+  LoopCaptures loop_captures(const Value& a, const Shape& rest);
+  Value next_carry(const Value& h, const Value& x, const LoopCaptures& captured);
+  Value inner_loop(ir::GraphBuilder& around, const Value& h, const Value& x);
   Maybe einsum_of(const Value& a, const Value& b);
   Maybe normalized(const Value& a);
   Maybe masked(const Value& a);
@@ -103,6 +113,8 @@ class GraphMaker {
 
 /// NumPy's rule, decided by names, so that no run-time check remains.
 bool broadcasts(const Shape& a, const Shape& b);
+/// The same, to the shape of b.
+bool broadcasts_into(const Shape& a, const Shape& b);
 
 template <class Fits>
 GraphMaker::Maybe GraphMaker::pick(Fits fits) {

@@ -11,18 +11,6 @@ namespace lathe::fuzz {
 
 using namespace ir;
 
-namespace {
-
-/// Whether `a` broadcasts with `b` to b's shape.
-bool broadcasts_into(const Shape& a, const Shape& b) {
-  if (!broadcasts(a, b) || a.rank() > b.rank()) return false;
-  for (int k = 1; k <= a.rank(); ++k)
-    if (!a[a.rank() - k].is(1) && !(a[a.rank() - k] == b[b.rank() - k])) return false;
-  return true;
-}
-
-}  // namespace
-
 GraphMaker::Maybe GraphMaker::product() {
   const Value a = pick_float();
   const Maybe other =

@@ -6,7 +6,7 @@
 #include "passes/program/text/parse_program.h"
 #include "runtime/cpu/cpu_runner.h"
 #include "runtime/cpu/launch_groups.h"
-#include "runtime/run/run_program.h"
+#include "runtime/backend/run_program.h"
 #include "runtime/target.h"
 #include "runtime/trace/trace.h"
 #include "tests/runtime/executable/count_allocations.h"

@@ -22,7 +22,7 @@ struct CausalConvResults {
 
 /// A depthwise convolution along time whose outputs see no later step: [B, T, C] -> [B, T, C]. Its parameters are
 /// those of torch.nn.Conv1d with C groups: weight [C, 1, size] and bias [C].
-/// Throws UserError [conv_options] for a size below 1.
+/// Throws UserError [conv_options] for a size below 1, and [dim_unbound] for an unknown number of channels.
 class CausalConv : public Module {
  public:
   CausalConv(const Module& parent, std::string_view name, const Dim& channels, const CausalConvOptions& options = {},
@@ -31,7 +31,7 @@ class CausalConv : public Module {
   CausalConvResults run(const Tensor& x, const Tensor& state = {}, Where at = Where::current()) const;
 
  private:
-  std::int64_t size_;
+  std::int64_t channels_, size_;
   Parameter weight_;
   std::optional<Parameter> bias_;
 };

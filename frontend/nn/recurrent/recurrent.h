@@ -66,7 +66,9 @@ class Gru : public RecurrentModule {
  public:
   Gru(const Module& parent, std::string_view name, const Dim& in, const Dim& hidden,
       const RecurrentOptions& options = {}, Where at = Where::current());
+  /// Runs from a state of zeros and returns the outputs.
   Tensor operator()(const Operand& x) const;
+  /// Runs from h [layers * directions, B, hidden], or from zeros if it is empty.
   RecurrentResults run(const Tensor& x, const Tensor& h = {}, Where at = Where::current()) const;
 };
 

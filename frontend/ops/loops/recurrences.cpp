@@ -31,7 +31,7 @@ Chunks chunks_of(std::string_view op, const Dim& length, std::int64_t size, cons
                     "give the number of steps of a chunk, such as 64");
   if (const auto known = length.value()) {
     const std::int64_t steps = *known;
-    if (steps <= size) return {.size = steps, .count = 1, .padding = 0};
+    if (steps > 0 && steps <= size) return {.size = steps, .count = 1, .padding = 0};
     const std::int64_t count = (steps + size - 1) / size;
     return {.size = size, .count = count, .padding = count * size - steps};
   }

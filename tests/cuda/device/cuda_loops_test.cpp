@@ -3,7 +3,7 @@
 #include "codegen/cuda/emitter.h"
 #include "ir/hardware/gpu_info.h"
 #include "passes/program/text/parse_program.h"
-#include "runtime/run/run_program.h"
+#include "runtime/backend/run_program.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/programs/loop_programs.h"
 

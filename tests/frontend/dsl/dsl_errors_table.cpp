@@ -130,7 +130,7 @@ const std::vector<DslError> table = {
     {__LINE__, "loop_body", "no input", [](Graph& g) { repeat(3, x23(g), [](auto& a, auto&) { return a + a.graph().input("z", f32, {3}); }); }},
     {__LINE__, "loop_body", "no output", [](Graph& g) { repeat(3, x23(g), [](auto& a, auto&) { return a.graph().output("z", a), a; }); }},
     {__LINE__, "loop_body", "no update", [](Graph& g) { repeat(3, x23(g), [](auto& a, auto&) { return a.graph().update(a, a), a; }); }},
-    {__LINE__, "op_other_graph", "one iteration", [](Graph& g) { Tensor kept; repeat(3, x23(g), [&](auto& a, auto&) { return kept = a + 1; }); relu(kept + x(g, {3})); }},
+    {__LINE__, "op_other_graph", "one iteration", [](Graph& g) { Tensor kept; repeat(3, x23(g), [&](auto& a, auto&) { return kept = a + 1; }); relu(kept + y(g, {3})); }},
     // reductions and networks
     {__LINE__, "argmax_empty", "0", [](Graph& g) { x(g, {2, 0}).argmax(1); }},
     {__LINE__, "norm_rank", "rank", [](Graph& g) { rms_norm(x(g, {})); }},

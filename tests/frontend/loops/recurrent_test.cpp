@@ -113,7 +113,7 @@ TEST_CASE("recurrent layers and recurrences equal PyTorch, with gradients", "[re
 }
 
 TEST_CASE("recurrences in chunks equal a loop over the steps, with gradients", "[recurrent]") {
-  for (const std::int64_t length : {1, 7, 8, 19})
+  for (const std::int64_t length : {0, 1, 7, 8, 19})
     for (const std::int64_t chunk : {1, 4, 8}) {
       CAPTURE(length, chunk);
       check_equal_cases(
@@ -161,6 +161,36 @@ TEST_CASE("layers with a recurrence go on from their state", "[recurrent]") {
   for (const std::string name : {"mamba", "mamba.conv", "mamba.state", "delta", "delta.conv", "delta.state"}) {
     CAPTURE(name);
     CHECK(largest_difference(results.at(name + ".parts"), results.at(name)) < 1e-12);
+  }
+}
+
+TEST_CASE("recurrent layers run in bf16 with parameters in f32", "[recurrent]") {
+  const nn::Module root;
+  const nn::Lstm lstm(root, "lstm", 6, 5, {.layers = 2, .bidirectional = true});
+  const nn::Gru gru(root, "gru", 6, 5);
+  const nn::Mamba2 mamba(root, "mamba", 6, {.heads = 4, .head_size = 3, .state_size = 5, .groups = 2, .chunk = 4});
+  const nn::GatedDeltaNet delta(root, "delta", 6,
+                                {.key_heads = 2, .value_heads = 4, .key_size = 3, .value_size = 2, .chunk = 4});
+  const auto results = [&](DType dtype) {
+    Graph g{"bf16"};
+    const Tensor x = g.input("x", f32, {2, 9, 6}).to(dtype);
+    g.output("lstm", lstm(x));
+    g.output("gru", gru(x));
+    g.output("mamba", mamba(x));
+    const nn::MixerResults last = delta.run(x);
+    g.output("delta", last.output);
+    CHECK(last.output.dtype() == dtype);
+    CHECK(last.state.recurrence.dtype() == f32);
+    Tensors arguments = root.initial_values(3);
+    HostTensor values(f32, {2, 9, 6});
+    for (std::int64_t i = 0; i < values.numel(); ++i) values.set(i, std::sin(0.7 * static_cast<double>(i)));
+    arguments.set("x", std::move(values));
+    return ir::interpret(g.finish(), arguments);
+  };
+  const Tensors wide = results(f32), narrow = results(bf16);
+  for (const auto& [name, tensor] : wide) {
+    CAPTURE(name);
+    CHECK(largest_difference(narrow.at(name), tensor) < 0.05);
   }
 }
 

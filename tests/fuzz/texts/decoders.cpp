@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "models/generation/cached_lm.h"
+#include "models/pretrained/causal_lm_options.h"
 #include "models/pretrained/families.h"
 #include "models/pretrained/token_loss.h"
 #include "models/text/dataset/token_batches.h"

@@ -5,7 +5,9 @@
 
 #include "models/generation/cached_seq2seq.h"
 #include "models/pretrained/encoders/encoder.h"
+#include "models/pretrained/encoders/encoder_options.h"
 #include "models/pretrained/families.h"
+#include "models/pretrained/seq2seq/seq2seq_lm.h"
 #include "tests/fuzz/texts/text_runs.h"
 
 namespace lathe::fuzz {
