@@ -15,6 +15,7 @@ KEYS = ('batch', 'length', 'width', 'heads', 'layers', 'vocabulary')
 
 
 def opened(name, sizes, wrap):
+    torch._dynamo.reset()  # otherwise the limit of recompilations makes later models run eagerly
     paper = next(paper for paper in PAPERS if paper.__name__ == name)
     store = Store(torch.float32)
     loss = paper(store, sizes)  # creates the parameters

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "ir/ops/primitives/primitives.h"
+#include "tests/cuda/amplified_errors.h"
 #include "tests/cuda/host/host_cuda.h"
 #include "tests/support/graphs/sample_graphs.h"
 #include "tests/support/programs/lower.h"
@@ -57,12 +57,6 @@ std::vector<Case> first_samples() {
   return cases;
 }
 
-/// The gradient of eigenvectors divides by differences of eigenvalues, which are small for random matrices.
-bool amplifies_errors(const Graph& graph) {
-  const auto is_eigenvectors = [&](ValueId id) { return graph[id].op == &ops::eigenvectors; };
-  return std::ranges::any_of(all_values(graph), is_eigenvectors);
-}
-
 bool is_exact(const Program& program) {
   return std::none_of(program.kernels.begin(), program.kernels.end(), [](const kernel::Kernel& k) {
     return std::any_of(k.values.begin(), k.values.end(), [](const kernel::Instruction& in) {
@@ -94,7 +88,7 @@ TEST_CASE("CUDA text of every op on the host") {
       });
       for (const auto& [name, value] : expected) {
         INFO(name);
-        CHECK(error_of(found.at(name), value) <= (amplifies_errors(c.graph) ? 1e-3 : 1e-5));
+        CHECK(error_of(found.at(name), value) <= 1e-5 * lathe::test::amplified_errors(c.graph));
         if (is_exact(c.program.program())) CHECK(same_bits(found.at(name), interpreted.at(name)));
       }
     }

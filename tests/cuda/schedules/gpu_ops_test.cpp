@@ -1,8 +1,7 @@
-#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "codegen/cuda/mapping.h"
-#include "ir/ops/primitives/primitives.h"
+#include "tests/cuda/amplified_errors.h"
 #include "tests/support/graphs/sample_graphs.h"
 #include "tests/support/programs/lower.h"
 #include "tests/support/programs/program_interpreter.h"
@@ -18,13 +17,6 @@ using lathe::test::check_same;
 using lathe::test::Outcome;
 using lathe::test::outcome;
 using lathe::test::ProgramInterpreter;
-
-/// Returns a factor of the tolerance: the gradient of eigenvectors divides by differences of eigenvalues, which are
-/// small for random matrices.
-double tolerance_factor(const Graph& graph) {
-  const auto is_eigenvectors = [&](ValueId id) { return graph[id].op == &ops::eigenvectors; };
-  return std::ranges::any_of(all_values(graph), is_eigenvectors) ? 100 : 1;
-}
 
 void check_samples(DType dtype, const SampleOptions& options, double tolerance,
                    const std::vector<std::int64_t (*)(std::int64_t)>& sizes, int at_least) {
@@ -48,7 +40,7 @@ void check_samples(DType dtype, const SampleOptions& options, double tolerance,
       // If a gather copies nothing, only the graph interpreter checks its indices.
       const bool unread =
           found.label.empty() && found.results.at("y").numel() == 0 && expected.label == "index_range";
-      if (!unread) check_same(found, expected, tolerance * tolerance_factor(graph));
+      if (!unread) check_same(found, expected, tolerance * lathe::test::amplified_errors(graph));
       ++runs;
     }
   });
