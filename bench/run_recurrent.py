@@ -69,7 +69,8 @@ def compile_time(options):
         took = {n: [] for n in lengths}
         for _ in range(options.rounds):
             for n in lengths:
-                took[n].append(worker.ask(' '.join(map(str, (kind, batch, n, *sizes, 1))))['compile'])
+                with undisturbed([worker], options.lock, options.realtime):
+                    took[n].append(worker.ask(' '.join(map(str, (kind, batch, n, *sizes, 1))))['compile'])
         print(f"| {name.split(',')[0]} | " + ' | '.join(f'{median(took[n]):.2f}' for n in lengths) + ' |', flush=True)
     worker.close()
 

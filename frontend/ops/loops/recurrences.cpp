@@ -188,7 +188,16 @@ RecurrenceResults gated_delta_rule(const Tensor& q, const Tensor& k, const Tenso
 
 namespace {
 
-/// [chunks, B, G, C, n] -> [chunks, B, H, C, n]: each group for its heads, without a copy if there is one group.
+/// a b for a [chunks, B, G, m, k], which all heads of a group share, and b [chunks, B, H, k, n] ->
+/// [chunks, B, H, m, n].
+Tensor grouped_product(const Tensor& a, const Tensor& b) {
+  const Dim heads = b.size(2), groups = a.size(2), share = *heads.unnamed().divided_by(groups.unnamed());
+  if (share.is(1)) return matmul(a, b);
+  const Shape grouped{b.size(0), b.size(1), groups, share, b.size(3), b.size(4)};
+  return matmul(a.unsqueeze(3), b.reshape(grouped)).reshape({b.size(0), b.size(1), heads, a.size(3), b.size(4)});
+}
+
+/// [chunks, B, G, C, C] -> [chunks, B, H, C, C]: that of its group for each head.
 Tensor for_heads(const Tensor& a, const Dim& heads) {
   const Dim share = *heads.unnamed().divided_by(a.size(2).unnamed());
   if (share.is(1)) return a;
@@ -224,8 +233,8 @@ RecurrenceResults state_space_dual(const Tensor& x, const Tensor& dt, const Tens
   const Tensor values = chunked(x) * steps.unsqueeze(-1);  // [chunks, B, H, C, p]
   const Tensor rows = chunked(b), columns = chunked(c);    // [chunks, B, G, C, n]
   const Tensor weights = for_heads(matmul(columns, rows.transpose(-1, -2)), heads) * decay_between(total);
-  const Tensor kept = for_heads(rows, heads) * exp(last - total).unsqueeze(-1);
-  const Tensor added = matmul(kept.transpose(-1, -2), values);  // [chunks, B, H, n, p]
+  const Tensor kept = values * exp(last - total).unsqueeze(-1);        // as the end of the chunk sees them
+  const Tensor added = grouped_product(rows.transpose(-1, -2), kept);  // [chunks, B, H, n, p]
 
   const Tensor first = first_state(options.initial, {batch, heads, b.size(3), x.size(3)}, x, check);
   const LoopResults loop = over_chunks(
@@ -234,7 +243,7 @@ RecurrenceResults state_space_dual(const Tensor& x, const Tensor& dt, const Tens
         return LoopStep{{state[0] * chunk[1] + chunk[0]}, {state[0]}};
       },
       "state_space");
-  const Tensor before = matmul(for_heads(columns, heads) * exp(total).unsqueeze(-1), loop.outputs[0]);
+  const Tensor before = grouped_product(columns, loop.outputs[0]) * exp(total).unsqueeze(-1);
   Tensor output = from_chunks(before + matmul(weights, values), chunks, length);
   if (!options.skip.is_empty()) {
     check("skip", options.skip, {heads}, "skip is [H]");
