@@ -186,7 +186,8 @@ TEST_CASE("shard: every op with any dim split matches one process") {
     seen += tally.same;
   }
   CHECK(seen > 500);
-  for (const std::string name : {"cholesky", "solve_triangular", "orthonormal_basis", "eigenvectors"}) {  // batches are split, matrices are not
+  for (const std::string name : {"cholesky", "solve_triangular", "orthonormal_basis",
+                                 "eigenvectors"}) {  // batches are split, matrices are not
     CAPTURE(name);
     CHECK((tallies[name].same > 0 && tallies[name].refused > 0));
   }
