@@ -17,7 +17,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/nearest.h"
 #include "ir/support/numbers/float_environment.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/rebuild.h"

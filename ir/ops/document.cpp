@@ -142,7 +142,7 @@ std::string code_list(const std::vector<std::string_view>& names) {
   return text;
 }
 
-constexpr std::string_view family_titles[] = {"Element-wise", "Views",     "Reductions",     "Contraction",
+constexpr std::string_view family_titles[] = {"Element-wise", "Views",     "Reductions",      "Contraction",
                                               "Composites",   "Arguments", "Special kernels", "Loops"};
 
 }  // namespace

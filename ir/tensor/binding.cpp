@@ -8,7 +8,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe::ir {

@@ -224,7 +224,10 @@ Value GraphBuilder::add(const Op& op, std::span<const Value> operands, Attribute
     const At at(inner, location_.known() ? location_ : inner.location_);
     return inner.add(op, operands, std::move(attrs));
   }
-  if (finished_ && outer_ && !operands.empty()) outer_->throw_other_graph(op.name.value, operands[0]);
+  if (finished_ && outer_ && !operands.empty()) {
+    const At at(*outer_, location_);
+    outer_->throw_other_graph(op.name.value, operands[0]);
+  }
   check_arity(op, operands.size(), location_);
   Node node{.op = &op, .operands = {}, .attrs = std::move(attrs), .type = {}, .loc = location_, .name = {}};
   for (const Value& operand : operands) node.operands.push_back(own(op.name.value, operand).id());

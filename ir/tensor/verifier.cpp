@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/node_map.h"
 #include "ir/tensor/node_table.h"
 #include "ir/tensor/op/op.h"

@@ -7,7 +7,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/tensor/analysis/ancestors.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/autodiff/join_pads.h"
 #include "passes/autodiff/loop_gradient.h"
 

@@ -5,7 +5,7 @@
 
 #include "ir/ops/draws.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 #include "passes/autodiff/backward.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/loop.h"
+#include "ir/ops/loop_parts.h"
 #include "ir/ops/primitives/primitives.h"
 #include "passes/autodiff/loop_body_gradient.h"
 #include "passes/autodiff/sum_over_iterations.h"

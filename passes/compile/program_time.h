@@ -11,9 +11,9 @@ namespace lathe {
 shard::StepTime launch_time(const Program& program, const Launch& launch, const shard::StepRates& rates,
                             const DimBindings& dims);
 
-/// Simulates a run of a process's program. Launches run sequentially, those in loops as often as the loops do. Collectives with their reductions also run
-/// sequentially, overlapping with launches between `start` and `done`. `dims` are those of a process
-/// (shard::local_dims).
+/// Simulates a run of a process's program. Launches run sequentially, those in loops as often as the loops do.
+/// Collectives with their reductions also run sequentially, overlapping with launches between `start` and `done`.
+/// `dims` are those of a process (shard::local_dims).
 shard::StepTime program_time(const Program& program, const shard::StepRates& rates, const DimBindings& dims);
 
 /// Returns the predicted time and memory of a program as functions of the dims.

@@ -8,7 +8,7 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/containers/jagged_list.h"
 #include "ir/tensor/analysis/users.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/fusion/attention/attention_regions.h"
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/join_columns.h"

@@ -6,7 +6,7 @@
 
 #include "ir/ops/draws.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/order/dependence.h"
 #include "passes/fusion/reads.h"

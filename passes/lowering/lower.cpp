@@ -10,7 +10,7 @@
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/verifier.h"
 #include "passes/lowering/add_body.h"
 #include "passes/lowering/place_buffers.h"

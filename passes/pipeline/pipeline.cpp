@@ -10,7 +10,7 @@
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/support/visible.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/text/printer.h"
 #include "ir/tensor/verifier.h"
 

@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "ir/ops/functional/functional_composites.h"
-#include "ir/ops/loop.h"
+#include "ir/ops/loop_parts.h"
 #include "ir/ops/primitives/primitives.h"
 #include "tests/fuzz/graph_maker.h"
 

@@ -5,7 +5,7 @@
 #include "ir/support/visible.h"
 #include "ir/tensor/constants.h"
 #include "ir/tensor/explain/explain.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 #include "tools/page/drawing.h"

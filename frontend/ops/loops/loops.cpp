@@ -11,7 +11,7 @@
 #include "frontend/graph.h"
 #include "frontend/ops/ops.h"
 #include "ir/ops/functional/functional.h"
-#include "ir/ops/loop.h"
+#include "ir/ops/loop_parts.h"
 #include "ir/ops/primitives/primitives.h"
 #include "passes/transforms/rebuild.h"
 

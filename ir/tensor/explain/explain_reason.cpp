@@ -5,7 +5,7 @@
 #include "ir/tensor/constants.h"
 #include "ir/tensor/explain/explain.h"
 #include "ir/tensor/explain/explain_detail.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 

@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "ir/tensor/interpret/evaluate.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 
 namespace lathe::ir {
 

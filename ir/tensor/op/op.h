@@ -147,7 +147,7 @@ struct Custom {
   Sharding sharding;
 };
 
-/// Runs the graph in its attribute `body` once per iteration: ir/ops/loop.h.
+/// Runs the graph in its attribute `body` once per iteration: ir/ops/loop_parts.h.
 struct Loop {};
 
 using MeaningForm = std::variant<Elementwise, View, Reduce, Contraction, Composite, Argument, Custom, Loop>;

@@ -19,6 +19,17 @@ namespace {
 
 using namespace detail;
 
+/// Returns the node of a value with what the text has of it.
+Node as_written(const Value& value, const InlineList<ValueId, 4>& operands, const std::optional<WrittenType>& type,
+                std::string_view name, const Location& loc) {
+  Node node = value.node();
+  node.operands = operands;
+  if (type) node.type.shape = type->shape;
+  node.name = name;
+  node.loc = loc;
+  return node;
+}
+
 /// Recursive-descent parser for one graph; adds each value to a GraphBuilder as it is read, and to the graph as
 /// written.
 class GraphParser {
@@ -245,17 +256,6 @@ class GraphParser {
     const std::string given = name.value_or(is_name(token) ? token.value : "");
     if (name || is_name(token)) builder_.set_name(value, given);
     define(token, value, as_written(value, ids, type, given, loc.value_or(text_location(token))));
-  }
-
-  /// Returns the node of a value with what the text has of it.
-  static Node as_written(const Value& value, const InlineList<ValueId, 4>& operands,
-                         const std::optional<WrittenType>& type, std::string_view name, const Location& loc) {
-    Node node = value.node();
-    node.operands = operands;
-    if (type) node.type.shape = type->shape;
-    node.name = name;
-    node.loc = loc;
-    return node;
   }
 
   /// name("scores") or nothing

@@ -7,7 +7,7 @@
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"

@@ -1,6 +1,6 @@
 #include "passes/fusion/regions/own_region.h"
 
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 
 namespace lathe {
 

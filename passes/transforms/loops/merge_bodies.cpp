@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {

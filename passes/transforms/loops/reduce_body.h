@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/ops/loop.h"
+#include "ir/ops/loop_parts.h"
 
 namespace lathe::ir {
 

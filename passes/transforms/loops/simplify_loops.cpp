@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/ops/loop.h"
+#include "ir/ops/loop_parts.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/analysis/users.h"
 #include "passes/transforms/dce.h"

@@ -104,8 +104,7 @@ TEST_CASE("program loops: ranges nest", "[program]") {
 TEST_CASE("program loops: slices are parts of their buffers", "[program]") {
   const std::string_view x_at_t = "slice f32[n] of x by loop 0, stride n";
   check_rule(test::recurrence, x_at_t, "slice f32[n] of x by loop 0, stride 2*n", "in each of");
-  check_rule(test::recurrence, x_at_t, "slice f32[n] of h by loop 0, stride n",
-             "and h has 5  [program_slice]");
+  check_rule(test::recurrence, x_at_t, "slice f32[n] of h by loop 0, stride n", "and h has 5  [program_slice]");
   check_rule(test::recurrence, "kernel 0 @copy(h, last)", "kernel 0 @copy(\"x at t\", last)",
              "slice x at t: f32[n]: a launch outside of the loop rnn accesses it, in launch 3");
   check_rule(test::nested_loops, "slice f32[n] of row by loop 1, stride n",

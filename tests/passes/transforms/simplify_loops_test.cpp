@@ -95,7 +95,21 @@ TEST_CASE("simplify-loops: what no result needs is dropped, and what does not ch
   CHECK(
       text(after) ==
       R"(graph @g(input %h: f64[3], input %c: f64[3], input %x: f64[n, 3], input %w: f64[3], input %unused: f64[n, 2]) {
-})");
+  %1 = constant {dtype=f64, shape=[], values=[2.0]} : f64[]
+  %2 = expand %1 {shape=[3]} : f64[3] strided
+  %3 = exp %w : f64[3]
+  %4 = mul %3, %w : f64[3]
+  %5 = mul %4, %2 : f64[3]
+  body @step(state %h: f64[3], input %x: f64[3], input %mul: f64[3]) {
+    %1 = add %h, %mul : f64[3]
+    %2 = add %1, %x : f64[3]
+    update %h <- %2
+  }
+  %6 = loop %h, %x, %5 {body=@step, trips=n, sequences=1} : f64[3]
+  output "h" %6
+  output "fixed" %w
+}
+)");
   check_same_meaning(graph, after, random_arguments(graph, {{"n", 4}}), 0);
 }
 

@@ -83,23 +83,24 @@ struct LoopCase {
   }
 };
 
-inline std::vector<LoopCase> loop_cases() {
+/// The last values of the carries, then the outputs.
+inline std::vector<Tensor> all(const LoopResults& results) {
+  std::vector<Tensor> tensors = results.carries;
+  tensors.insert(tensors.end(), results.outputs.begin(), results.outputs.end());
+  return tensors;
+}
+
+inline void add_recurrent_cases(std::vector<LoopCase>& cases) {
   using Run = const LoopRunner&;
   using Ts = const std::vector<Tensor>&;
   using Span = std::span<const Tensor>;
-  const auto all = [](const LoopResults& results) {
-    std::vector<Tensor> tensors = results.carries;
-    tensors.insert(tensors.end(), results.outputs.begin(), results.outputs.end());
-    return tensors;
-  };
-  std::vector<LoopCase> cases;
-  cases.push_back({"recurrent network", {{2, 3}, {4, 2, 3}, {3, 3}, {3}}, [=](Run run, Ts t) {
+  cases.push_back({"recurrent network", {{2, 3}, {4, 2, 3}, {3, 3}, {3}}, [](Run run, Ts t) {
                      return all(run({t[0]}, {t[1]}, [&](Span h, Span x) {
                        const Tensor next = tanh(matmul(h[0], t[2]) + x[0] + t[3]);
                        return LoopStep{{next}, {next}};
                      }));
                    }});
-  cases.push_back({"lstm", {{2, 3}, {2, 3}, {5, 2, 12}, {3, 12}}, [=](Run run, Ts t) {
+  cases.push_back({"lstm", {{2, 3}, {2, 3}, {5, 2, 12}, {3, 12}}, [](Run run, Ts t) {
                      return all(run({t[0], t[1]}, {t[2]}, [&](Span s, Span x) {
                        const std::vector<Tensor> gates = (x[0] + matmul(s[0], t[3])).chunk(4, -1);
                        const Tensor c = sigmoid(gates[1]) * s[1] + sigmoid(gates[0]) * tanh(gates[2]);
@@ -107,7 +108,7 @@ inline std::vector<LoopCase> loop_cases() {
                        return LoopStep{{h, c}, {h}};
                      }));
                    }});
-  cases.push_back({"in reverse, with a decay", {{3}, {6, 3}, {}}, [=](Run run, Ts t) {
+  cases.push_back({"in reverse, with a decay", {{3}, {6, 3}, {}}, [](Run run, Ts t) {
                      return all(run({t[0]}, {t[1]},
                                     [&](Span h, Span x) {
                                       const Tensor next = h[0] * sigmoid(t[2]) + x[0];
@@ -115,11 +116,11 @@ inline std::vector<LoopCase> loop_cases() {
                                     },
                                     {.name = "decay", .reverse = true}));
                    }});
-  cases.push_back({"carries that swap", {{4}, {4}, {3, 4}}, [=](Run run, Ts t) {
+  cases.push_back({"carries that swap", {{4}, {4}, {3, 4}}, [](Run run, Ts t) {
                      return all(run({t[0], t[1]}, {t[2]},
                                     [&](Span s, Span x) { return LoopStep{{s[1], s[0] + s[1] * x[0]}, {s[0]}}; }));
                    }});
-  cases.push_back({"nested", {{2, 3}, {3, 2, 2, 3}, {3, 3}}, [=](Run run, Ts t) {
+  cases.push_back({"nested", {{2, 3}, {3, 2, 2, 3}, {3, 3}}, [](Run run, Ts t) {
                      return all(run({t[0]}, {t[1]}, [&](Span outer, Span rows) {
                        const LoopResults inner = run({outer[0]}, {rows[0]}, [&](Span h, Span x) {
                          const Tensor next = tanh(matmul(h[0], t[2]) + x[0]);
@@ -128,19 +129,25 @@ inline std::vector<LoopCase> loop_cases() {
                        return LoopStep{{inner.carries[0]}, {inner.outputs[0].sum(0)}};
                      }));
                    }});
-  cases.push_back({"two sequences and a captured product", {{2, 3}, {4, 2, 3}, {4, 3}, {3, 3}}, [=](Run run, Ts t) {
+}
+
+inline void add_other_cases(std::vector<LoopCase>& cases) {
+  using Run = const LoopRunner&;
+  using Ts = const std::vector<Tensor>&;
+  using Span = std::span<const Tensor>;
+  cases.push_back({"two sequences and a captured product", {{2, 3}, {4, 2, 3}, {4, 3}, {3, 3}}, [](Run run, Ts t) {
                      return all(run({t[0]}, {t[1], t[2]}, [&](Span h, Span x) {
                        const Tensor weights = softmax(t[3], -1);
                        return LoopStep{{h[0] * 0.5 + matmul(x[0], weights)}, {h[0] * x[1], x[0] + x[1]}};
                      }));
                    }});
-  cases.push_back({"attention to captured keys", {{2, 4}, {3, 2, 4}, {5, 4}, {5, 4}}, [=](Run run, Ts t) {
+  cases.push_back({"attention to captured keys", {{2, 4}, {3, 2, 4}, {5, 4}, {5, 4}}, [](Run run, Ts t) {
                      return all(run({t[0]}, {t[1]}, [&](Span h, Span x) {
                        const Tensor scores = matmul(h[0] + x[0], t[2].transpose(0, 1));
                        return LoopStep{{matmul(softmax(scores, -1), t[3])}, {scores.sum(-1)}};
                      }));
                    }});
-  cases.push_back({"delta rule", {{3, 3}, {4, 3}, {4, 3}}, [=](Run run, Ts t) {
+  cases.push_back({"delta rule", {{3, 3}, {4, 3}, {4, 3}}, [](Run run, Ts t) {
                      return all(run({t[0]}, {t[1], t[2]}, [&](Span s, Span x) {
                        const Tensor read = matmul(x[0].unsqueeze(0), s[0]);
                        const Tensor next = s[0] + x[0].unsqueeze(1) * (x[1].unsqueeze(0) - read);
@@ -148,12 +155,12 @@ inline std::vector<LoopCase> loop_cases() {
                      }));
                    }});
   cases.push_back(
-      {"no use of the carry", {{2}, {3, 2}}, [=](Run run, Ts t) {
+      {"no use of the carry", {{2}, {3, 2}}, [](Run run, Ts t) {
          return std::vector<Tensor>{
              run({t[0]}, {t[1]}, [&](Span h, Span x) { return LoopStep{{h[0] + x[0]}, {x[0] * x[0]}}; }).outputs[0] +
              t[0] * t[0]};
        }});
-  cases.push_back({"one iteration", {{2, 3}, {1, 2, 3}, {3, 3}}, [=](Run run, Ts t) {
+  cases.push_back({"one iteration", {{2, 3}, {1, 2, 3}, {3, 3}}, [](Run run, Ts t) {
                      return all(run({t[0]}, {t[1]}, [&](Span h, Span x) {
                        const Tensor next = tanh(matmul(h[0], t[2]) * x[0]);
                        return LoopStep{{next}, {next}};
@@ -161,7 +168,7 @@ inline std::vector<LoopCase> loop_cases() {
                    }});
   for (const bool reverse : {false, true})
     cases.push_back(
-        {reverse ? "checkpoints in reverse" : "checkpoints", {{2, 3}, {7, 2, 3}, {3, 3}}, [=](Run run, Ts t) {
+        {reverse ? "checkpoints in reverse" : "checkpoints", {{2, 3}, {7, 2, 3}, {3, 3}}, [reverse](Run run, Ts t) {
            return all(run({t[0]}, {t[1]},
                           [&](Span h, Span x) {
                             const Tensor next = tanh(matmul(h[0], t[2]) + x[0]);
@@ -169,6 +176,12 @@ inline std::vector<LoopCase> loop_cases() {
                           },
                           {.reverse = reverse, .checkpoint_every = 3}));
          }});
+}
+
+inline std::vector<LoopCase> loop_cases() {
+  std::vector<LoopCase> cases;
+  add_recurrent_cases(cases);
+  add_other_cases(cases);
   return cases;
 }
 

@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/chunks/explain_chunks.h"
 #include "passes/compile/compilation.h"
 #include "passes/explain/explain_attention.h"

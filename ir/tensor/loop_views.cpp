@@ -1,4 +1,4 @@
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 
 #include <fmt/core.h>
 

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "ir/tensor/builder.h"
-#include "ir/tensor/loop.h"
+#include "ir/tensor/loop_views.h"
 
-/// Functions of the op `loop`, which ir/tensor/loop.h describes.
+/// Functions of the op `loop`, which ir/tensor/loop_views.h describes.
 namespace lathe::ir {
 
 /// The parts of a loop, apart from its results.
