@@ -1,14 +1,15 @@
 #include "passes/transforms/loops/simplify_loops.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "ir/ops/loop_parts.h"
 #include "ir/ops/primitives/primitives.h"
-#include "ir/tensor/analysis/users.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/loops/merge_bodies.h"
 #include "passes/transforms/loops/reduce_body.h"
@@ -53,15 +54,36 @@ std::vector<LoopGroup> groups_of(const Graph& graph) {
   return groups;
 }
 
+/// Gives different bodies of a graph different names, as their text needs.
+class BodyNames {
+ public:
+  Body named(const Body& body) {
+    Graph graph = body.graph();
+    const std::string name = graph.name;
+    for (int number = 2;; ++number) {
+      const Body candidate{Graph(graph)};
+      const auto same_name = [&](const Body& other) { return other.graph().name == graph.name; };
+      const auto known = std::ranges::find_if(bodies_, same_name);
+      if (known == bodies_.end()) return bodies_.emplace_back(candidate);
+      if (known->looks_like(candidate)) return *known;
+      graph.name = fmt::format("{}.{}", name, number);
+    }
+  }
+
+ private:
+  std::vector<Body> bodies_;
+};
+
 /// Adds the simplified loop and maps the nodes of the group to its results.
-void add_loop(Rebuilder& to, const LoopGroup& group) {
+void add_loop(Rebuilder& to, const LoopGroup& group, BodyNames& names) {
   const Node& first = to.from()[group.nodes.front().first];
   LoopParts parts = loop_parts(first, to.operands(first));
   parts.body = group.body;
   std::vector<bool> used(group.body.graph().updates.size() + group.body.graph().outputs.size(), false);
   for (const auto& [id, result] : group.nodes) used[static_cast<std::size_t>(result)] = true;
   const GraphBuilder::At at(to.builder(), first.loc);
-  const ReducedLoop reduced = reduce_body(to.builder(), std::move(parts), used);
+  ReducedLoop reduced = reduce_body(to.builder(), std::move(parts), used);
+  reduced.parts.body = names.named(reduced.parts.body);
   const std::vector<Value> results = loop(to.builder(), reduced.parts);
   for (const auto& [id, result] : group.nodes) {
     const std::optional<Value>& fixed = reduced.fixed[static_cast<std::size_t>(result)];
@@ -75,6 +97,7 @@ Graph simplify_once(const Graph& graph) {
   builder.add_checks(graph.checks);
   Rebuilder to(builder, graph);
   const NodeMap<bool> needed = needed_nodes(graph);
+  BodyNames names;
   for (const ValueId id : all_values(graph)) {
     if (!needed[id] || to.has(id)) continue;
     if (!is_loop(graph[id])) {
@@ -83,7 +106,7 @@ Graph simplify_once(const Graph& graph) {
     }
     const auto group = std::ranges::find(groups, id, [](const LoopGroup& g) { return g.nodes.front().first; });
     LATHE_ASSERT(group != groups.end());
-    add_loop(to, *group);
+    add_loop(to, *group, names);
   }
   to.close();
   return dce(builder.finish());

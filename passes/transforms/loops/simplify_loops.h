@@ -11,6 +11,7 @@ namespace lathe::ir {
 ///   - Outputs and carries that no result needs are dropped, and operands that the body does not read.
 ///   - A carry that does not change becomes an invariant.
 ///   - Values that are the same in all iterations are computed before the loop; numbers are moved into the body.
+///   - Different bodies have different names.
 Graph simplify_loops(Graph graph);
 
 }  // namespace lathe::ir
