@@ -4,8 +4,8 @@
 #include <set>
 
 #include "ir/kernel/interpret/scalar_eval.h"
-#include "tests/cuda/amplified_errors.h"
 #include "tests/cuda/host/host_cuda.h"
+#include "tests/support/graphs/amplified_errors.h"
 #include "tests/support/graphs/sample_graphs.h"
 #include "tests/support/programs/lower.h"
 #include "tests/support/programs/program_interpreter.h"

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "codegen/cuda/mapping.h"
-#include "tests/cuda/amplified_errors.h"
+#include "tests/support/graphs/amplified_errors.h"
 #include "tests/support/graphs/sample_graphs.h"
 #include "tests/support/programs/lower.h"
 #include "tests/support/programs/program_interpreter.h"
