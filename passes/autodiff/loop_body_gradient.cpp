@@ -18,7 +18,7 @@ bool has_gradient(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 /// Differentiates with gradients at the next values of these carries alone.
 BodyGradient differentiate_once(const Graph& body, const std::vector<bool>& carries,
                                 const std::vector<bool>& outputs) {
-  BodyGradient gradient{.builder = std::make_unique<GraphBuilder>(Graph(body)), .forward = body.size()};
+  BodyGradient gradient{.builder = std::make_shared<GraphBuilder>(Graph(body)), .forward = body.size()};
   GraphBuilder& builder = *gradient.builder;
   std::vector<Cotangent> seeds;
   const auto arrive = [&](ValueId value, const std::string& name) {
@@ -48,14 +48,16 @@ BodyGradient differentiate_once(const Graph& body, const std::vector<bool>& carr
 
 }  // namespace
 
-BodyGradient differentiate_body(const Graph& body, std::vector<bool> reached, const std::vector<bool>& outputs) {
-  for (;;) {
-    BodyGradient gradient = differentiate_once(body, reached, outputs);
-    bool more = false;
-    for (std::size_t i = 0; i < reached.size(); ++i)
-      if (!reached[i] && gradient.arguments[i]) reached[i] = more = true;
-    if (!more) return gradient;
-  }
+BodyGradient differentiate_body(const Graph& body, std::vector<bool> carries, const std::vector<bool>& outputs) {
+  /// Adds the carries at which gradients arrive, and returns whether there are new ones.
+  const auto reaches_more = [&](const BodyGradient& gradient) {
+    const std::vector<bool> before = carries;
+    for (std::size_t i = 0; i < carries.size(); ++i) carries[i] = carries[i] || gradient.arguments[i].has_value();
+    return carries != before;
+  };
+  BodyGradient gradient = differentiate_once(body, carries, outputs);
+  while (reaches_more(gradient)) gradient = differentiate_once(body, carries, outputs);
+  return gradient;
 }
 
 SavedValues::SavedValues(const BodyGradient& gradient)
@@ -80,15 +82,15 @@ bool SavedValues::is_saved(ValueId id) const {
   });
 }
 
-void SavedValues::need(ValueId root) {
-  std::vector<ValueId> open{root};
+void SavedValues::need(ValueId id) {
+  std::vector<ValueId> open{id};
   while (!open.empty()) {
-    const ValueId id = open.back();
+    const ValueId next = open.back();
     open.pop_back();
-    if (needed_[id]) continue;
-    needed_[id] = true;
-    if (is_saved(id)) continue;
-    for (const ValueId operand : gradient_.builder->graph()[id].operands) open.push_back(operand);
+    if (needed_[next]) continue;
+    needed_[next] = true;
+    if (is_saved(next)) continue;
+    for (const ValueId operand : gradient_.builder->graph()[next].operands) open.push_back(operand);
   }
 }
 

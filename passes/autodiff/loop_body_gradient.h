@@ -11,7 +11,7 @@ namespace lathe::ir {
 
 /// The body of a loop and its gradient in one graph. The nodes of the body keep their ids.
 struct BodyGradient {
-  std::unique_ptr<GraphBuilder> builder;
+  std::shared_ptr<GraphBuilder> builder;
   int forward = 0;  ///< nodes with smaller ids are those of the body
   /// Inputs: the gradients that arrive at the next value of each carry, and at each output. Nothing where none does.
   std::vector<std::optional<Value>> next = {}, outputs = {};
