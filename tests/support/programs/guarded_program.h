@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/verify/structure_rules.h"
@@ -79,12 +80,13 @@ class GuardedProgram {
   /// `results`: receives the bytes of each buffer after the run.
   std::int64_t run_at(GuardedEdge edge, const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
                       std::span<const std::int64_t> dims, std::vector<Bytes>& results) {
-    std::map<const void*, std::byte*> places;  // one buffer may be several parameters
+    // One buffer may be several parameters. A slice of one may start where it does, with fewer bytes.
+    std::map<std::pair<const void*, std::size_t>, std::byte*> places;
     std::vector<void*> pointers;
     std::vector<GuardedMemory> memory;
     for (std::size_t b = 0; b < buffers.size(); ++b) {
       const std::size_t bytes = bytes_of(kernel, b, buffers[b]);
-      const auto [place, is_new] = places.try_emplace(buffers[b].data, nullptr);
+      const auto [place, is_new] = places.try_emplace({buffers[b].data, bytes}, nullptr);
       if (is_new || bytes == 0) {
         memory.emplace_back(bytes + alignments_[index_of(kernel)][b]);
         place->second = memory.back().at(edge, bytes, alignments_[index_of(kernel)][b]);
