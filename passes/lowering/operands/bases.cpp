@@ -200,7 +200,7 @@ void BasisKernel::diagonalize(const MatrixTeam& team, kernel::Value matrix) {
         const kernel::Value element = scratch(p * n_ + q);
         const double epsilon = found_.compute() == f64 ? std::numeric_limits<double>::epsilon()
                                                        : static_cast<double>(std::numeric_limits<float>::epsilon());
-        const kernel::Value times = b_.select(absolute(element) > epsilon, b_.index(1), zero);
+        const kernel::Value times = b_.select(absolute(element) > epsilon * epsilon, b_.index(1), zero);
         b_.for_loop(0, times, 1, [&](kernel::Value) {
           rotate(team, p, q);
           b_.set(turned, b_.get(turned) + 1);

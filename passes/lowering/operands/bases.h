@@ -51,7 +51,9 @@ class BasisKernel {
   void reflect_columns(const MatrixTeam& team, kernel::Value k);
   void form_basis(const MatrixTeam& team, kernel::Value columns);
   /// Cyclic Jacobi rotations of the matrix over its largest element, until no element off the diagonal exceeds the
-  /// dtype's epsilon. Scratch: the matrix s [n, n], the vectors as rows [n, n], the largest element of each row [n].
+  /// square of the dtype's epsilon: the last sweep brings them there from epsilon, and small components of the
+  /// vectors are exact to their own size. Scratch: the matrix s [n, n], the vectors as rows [n, n], the largest
+  /// element of each row [n].
   void diagonalize(const MatrixTeam& team, kernel::Value matrix);
   kernel::Value load_symmetric(const MatrixTeam& team, kernel::Value matrix, kernel::Value rows);
   void rotate(const MatrixTeam& team, kernel::Value p, kernel::Value q);
