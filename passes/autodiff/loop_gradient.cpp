@@ -75,20 +75,25 @@ class LoopDifferentiation {
     return found == arguments_.end() ? -1 : static_cast<int>(found - arguments_.begin());
   }
 
-  /// Whether a value of the joint graph is computed from invariants alone.
-  bool is_fixed(ValueId id) const {
-    if (!joint_.is_forward(id)) return false;
-    const Node& node = joint()[id];
-    if (node.op->as<Argument>()) return is_invariant(argument_at(id));
-    return !node.operands.empty() &&
-           std::ranges::all_of(node.operands, [&](ValueId operand) { return is_fixed(operand); });
+  /// Marks the values of the body that are computed from invariants alone.
+  NodeMap<bool> find_fixed() const {
+    NodeMap<bool> fixed(body(), false);
+    for (const ValueId id : all_values(body())) {
+      const Node& node = body()[id];
+      fixed[id] = node.op->as<Argument>()
+                      ? is_invariant(argument_at(id))
+                      : !node.operands.empty() &&
+                            std::ranges::all_of(node.operands, [&](ValueId operand) { return fixed[operand]; });
+    }
+    return fixed;
   }
 
   void plan_sums() {
+    const NodeMap<bool> fixed = find_fixed();
     for (int i = carries_ + sequences_; i < static_cast<int>(arguments_.size()); ++i)
       if (is_wanted(i))
         sums_.emplace(i, plan_iteration_sum(*joint_.builder, joint_.arguments[at(i)]->id(),
-                                            [&](ValueId id) { return is_fixed(id); }));
+                                            [&](ValueId id) { return joint_.is_forward(id) && fixed[id]; }));
   }
 
   /// Marks all that the gradient reads.
@@ -269,12 +274,13 @@ class LoopDifferentiation {
   }
 
   /// Computes a value of invariants outside of the loop.
-  Value fixed_outside(ValueId id) const {
+  Value fixed_outside(ValueId id) {
     const Node& node = joint()[id];
     if (node.op->as<Argument>()) return parts_.invariants[at(argument_at(id) - carries_ - sequences_)];
+    if (const auto known = fixed_.find(id); known != fixed_.end()) return known->second;
     std::vector<Value> operands;
     for (const ValueId operand : node.operands) operands.push_back(fixed_outside(operand));
-    return builder_.copy(node, operands);
+    return fixed_.emplace(id, builder_.copy(node, operands)).first->second;
   }
 
   GraphBuilder& builder_;
@@ -289,6 +295,7 @@ class LoopDifferentiation {
   std::vector<int> carried_;          // carries whose gradients it carries
   std::size_t sums_from_ = 0;         // the first of its carries that is a sum
   std::map<ValueId, Value> outside_;  // values of all iterations, stacked
+  std::map<ValueId, Value> fixed_;    // values of invariants, in the graph around the loop
   std::map<ValueId, Value> added_up_;
   std::map<int, Value> carry_gradient_;
 };

@@ -70,22 +70,19 @@ class BodyReduction {
 
   /// Marks the nodes that have the same value in all iterations and depend on operands.
   void find_fixed() {
+    NodeMap<bool> constant(body_, false);  // whether it depends on no argument
+    for (const ValueId id : all_values(body_))
+      constant[id] = !body_[id].op->as<Argument>() &&
+                     std::ranges::all_of(body_[id].operands, [&](ValueId operand) { return constant[operand]; });
     for (std::size_t a = 0; a < arguments_.size(); ++a)
       fixed_[arguments_[a]] = a < carries_ ? is_unchanged(a) : a >= carries_ + sequences_;
     for (const ValueId id : all_values(body_)) {
       const Node& node = body_[id];
       if (!node.op->as<Argument>() && !node.operands.empty())
-        fixed_[id] = std::ranges::all_of(node.operands,
-                                         [&](ValueId operand) { return fixed_[operand] || is_constant(operand); });
-      if (fixed_[id] && is_constant(id)) fixed_[id] = false;
+        fixed_[id] = !constant[id] && std::ranges::all_of(node.operands, [&](ValueId operand) {
+          return fixed_[operand] || constant[operand];
+        });
     }
-  }
-
-  /// Whether a value depends on no argument.
-  bool is_constant(ValueId id) const {
-    const Node& node = body_[id];
-    if (node.op->as<Argument>()) return false;
-    return std::ranges::all_of(node.operands, [&](ValueId operand) { return is_constant(operand); });
   }
 
   /// Returns whether the value becomes an operand: views of one are cheaper in the body than a copy.

@@ -1,5 +1,7 @@
 #include "passes/transforms/loops/simplify_loops.h"
 
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 
 #include "tests/passes/support.h"
@@ -132,4 +134,20 @@ TEST_CASE("simplify-loops: a loop without iterations returns its first values", 
     for (const auto& [name, value] : before)
       for (std::int64_t i = 0; i < 3; ++i) CHECK(after.at(name).get(i) == value.get(i));
   }
+}
+
+TEST_CASE("simplify-loops: values that are read twice are visited once", "[loops]") {
+  std::string text = R"(graph @g(input %h: f64[3]) {
+  body @step(state %h: f64[3]) {
+    %1 = iota {shape=[3], dim=0, dtype=f64}
+)";
+  for (int i = 2; i <= 64; ++i) text += fmt::format("    %{} = mul %{}, %{}\n", i, i - 1, i - 1);
+  text += R"(    %65 = add %h, %64
+    update %h <- %65
+  }
+  %1 = loop %h {body=@step, trips=2}
+  output "h" %1
+})";
+  const ir::Graph graph = parse(text);
+  CHECK(ir::test::text(simplify_loops(graph)) == ir::test::text(graph));
 }
