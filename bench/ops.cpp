@@ -6,27 +6,21 @@
 //   run N        runs it N times: {"seconds": [...]}
 //   peak         {"peak": ...}
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <sstream>
 
 #include "bench/cases/memory_cases.h"
 #include "bench/cases/op_cases.h"
+#include "bench/serve_commands.h"
 #include "runtime/compile.h"
-#include "runtime/host/host_cpu.h"
 #include "runtime/host/peak.h"
-#include "runtime/host/seconds.h"
 
 namespace {
 
 using namespace lathe;
 using namespace lathe::bench;
-using Clock = std::chrono::steady_clock;
 
 class Server {
  public:
@@ -39,7 +33,7 @@ class Server {
     if (verb == "attention") return open_attention(words);
     if (verb == "convolution") return open_convolution(words);
     if (verb == "memory") return open_memory(words);
-    if (verb == "run") return run(words);
+    if (verb == "run") return timed_runs(words, [&] { executable_->run(inputs_); });
     if (verb == "peak") return fmt::format("{{\"peak\":{}}}", measure_fma_peak(threads_, 0.05).best);
     return "{}";
   }
@@ -88,18 +82,6 @@ class Server {
     throw UserError("there is no op " + name, "bench_op", "see memory_cases.cpp");
   }
 
-  std::string run(std::istringstream& words) {
-    int count = 1;
-    words >> count;
-    std::vector<double> seconds;
-    for (int i = 0; i < count; ++i) {
-      const auto start = Clock::now();
-      executable_->run(inputs_);
-      seconds.push_back(seconds_since(start));
-    }
-    return fmt::format("{{\"seconds\":[{}]}}", fmt::join(seconds, ","));
-  }
-
   int threads_;
   ThreadPool pool_;
   Tensors inputs_;
@@ -108,11 +90,4 @@ class Server {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  Server server(argc > 1 ? std::max(1, std::atoi(argv[1])) : usable_cpus());
-  std::cout << "{}" << std::endl;
-  for (std::string line; std::getline(std::cin, line);) std::cout << server.answer(line) << std::endl;
-} catch (const lathe::Error& error) {
-  fmt::print(stderr, "{}\n", error.what());
-  return 1;
-}
+int main(int argc, char** argv) { return lathe::bench::serve_commands<Server>(argc, argv); }

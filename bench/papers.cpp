@@ -6,25 +6,19 @@
 #include "examples/papers/papers.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <sstream>
 
+#include "bench/serve_commands.h"
 #include "ir/support/error.h"
 #include "ir/tensor/op/op.h"
 #include "runtime/compile.h"
-#include "runtime/host/host_cpu.h"
-#include "runtime/host/seconds.h"
 
 namespace {
 
 using namespace lathe;
-using Clock = std::chrono::steady_clock;
 
 /// Numbers in -0.1 .. 0.1; whole ones below `limit`.
 HostTensor numbers(const ir::TensorType& type, std::int64_t limit) {
@@ -48,7 +42,7 @@ class Server {
     std::string verb;
     words >> verb;
     if (verb == "open") return open(words);
-    if (verb == "run") return run(words);
+    if (verb == "run") return bench::timed_runs(words, [&] { executable_->run(inputs_); });
     return "{}";
   }
 
@@ -81,18 +75,6 @@ class Server {
     return "{}";
   }
 
-  std::string run(std::istringstream& words) {
-    int count = 1;
-    words >> count;
-    std::vector<double> seconds;
-    for (int i = 0; i < count; ++i) {
-      const auto start = Clock::now();
-      executable_->run(inputs_);
-      seconds.push_back(seconds_since(start));
-    }
-    return fmt::format("{{\"seconds\":[{}]}}", fmt::join(seconds, ","));
-  }
-
   int threads_;
   Tensors inputs_;
   std::optional<Executable> executable_;
@@ -100,11 +82,4 @@ class Server {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  Server server(argc > 1 ? std::max(1, std::atoi(argv[1])) : usable_cpus());
-  std::cout << "{}" << std::endl;
-  for (std::string line; std::getline(std::cin, line);) std::cout << server.answer(line) << std::endl;
-} catch (const lathe::Error& error) {
-  fmt::print(stderr, "{}\n", error.what());
-  return 1;
-}
+int main(int argc, char** argv) { return lathe::bench::serve_commands<Server>(argc, argv); }

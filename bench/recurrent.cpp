@@ -7,20 +7,17 @@
 // A training step of a layer is the mean of squares of its outputs, its gradients and a step of plain gradient
 // descent; that of a recurrence has the gradients of all its operands.
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <sstream>
 
+#include "bench/serve_commands.h"
 #include "frontend/dsl.h"
 #include "frontend/initial_values.h"
 #include "runtime/compile.h"
-#include "runtime/host/host_cpu.h"
 #include "runtime/host/seconds.h"
 
 namespace {
@@ -113,7 +110,7 @@ class Server {
     std::istringstream words(line);
     std::string verb;
     words >> verb;
-    if (verb == "run") return run(words);
+    if (verb == "run") return bench::timed_runs(words, [&] { executable_->run({}); });
     if (verb == "lstm" || verb == "gru") {
       LayerShape s;
       words >> s.batch >> s.length >> s.in >> s.hidden >> s.train;
@@ -138,29 +135,10 @@ class Server {
     return fmt::format("{{\"compile\":{}}}", seconds);
   }
 
-  std::string run(std::istringstream& words) {
-    int count = 1;
-    words >> count;
-    std::vector<double> seconds;
-    for (int i = 0; i < count; ++i) {
-      const auto start = Clock::now();
-      executable_->run({});
-      seconds.push_back(seconds_since(start));
-    }
-    return fmt::format("{{\"seconds\":[{}]}}", fmt::join(seconds, ","));
-  }
-
   int threads_;
   std::optional<Executable> executable_;
 };
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  Server server(argc > 1 ? std::max(1, std::atoi(argv[1])) : usable_cpus());
-  std::cout << "{}" << std::endl;
-  for (std::string line; std::getline(std::cin, line);) std::cout << server.answer(line) << std::endl;
-} catch (const lathe::Error& error) {
-  fmt::print(stderr, "{}\n", error.what());
-  return 1;
-}
+int main(int argc, char** argv) { return lathe::bench::serve_commands<Server>(argc, argv); }

@@ -12,7 +12,8 @@ import sys
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
-from workers import Worker, add_common_options, machine, median, peer_environment, undisturbed  # noqa: E402
+from workers import (Worker, add_common_options, machine, measure_in_turns, median,  # noqa: E402
+                     peer_environment, undisturbed)
 
 MEMORY = {'softmax': (32768, 1024), 'softmax backward': (32768, 1024), 'layer norm': (65536, 768),
           'layer norm backward': (65536, 768), 'rms norm': (65536, 768), 'rms norm backward': (65536, 768),
@@ -24,16 +25,9 @@ MEMORY = {'softmax': (32768, 1024), 'softmax backward': (32768, 1024), 'layer no
 
 def measure(workers, options):
     """Median seconds of each worker's open case, and the peak."""
-    counts, seconds, peaks = {}, {w.name: [] for w in workers}, []
-    with undisturbed(workers, options.lock, options.realtime):
-        for worker in workers:
-            first = worker.ask('run 3')['seconds']
-            counts[worker.name] = max(1, min(200, int(options.budget / options.rounds / min(first))))
-        for _ in range(options.rounds):
-            peaks.append(workers[0].ask('peak')['peak'])
-            for worker in workers:
-                seconds[worker.name] += worker.ask(f'run {counts[worker.name]}')['seconds']
-    return {name: median(s) for name, s in seconds.items()}, median(peaks)
+    peaks = []
+    seconds = measure_in_turns(workers, options, before_round=lambda: peaks.append(workers[0].ask('peak')['peak']))
+    return seconds, median(peaks)
 
 
 def attention_case(workers, options, length, d, causal):

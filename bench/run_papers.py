@@ -11,7 +11,7 @@ import sys
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
-from workers import Worker, add_common_options, machine, median, peer_environment, undisturbed  # noqa: E402
+from workers import Worker, add_common_options, machine, measure_in_turns, peer_environment  # noqa: E402
 
 # batch, length (or side of an image), width, heads, layers, vocabulary
 PAPERS = {'clip': (16, 32, 256, 4, 4, 1000), 'diffusion_transformer': (4, 32, 256, 4, 4, 10),
@@ -24,19 +24,6 @@ PAPERS = {'clip': (16, 32, 256, 4, 4, 1000), 'diffusion_transformer': (4, 32, 25
 def lines_of(name):
     text = (here.parent / f'examples/papers/{name}.cpp').read_text().splitlines()
     return sum(bool(line.strip()) and not line.strip().startswith('//') for line in text)
-
-
-def measure(workers, options):
-    """Median seconds of each worker's open model."""
-    counts, seconds = {}, {w.name: [] for w in workers}
-    with undisturbed(workers, options.lock, options.realtime):
-        for worker in workers:
-            first = worker.ask('run 3')['seconds']
-            counts[worker.name] = max(1, min(200, int(options.budget / options.rounds / min(first))))
-        for _ in range(options.rounds):
-            for worker in workers:
-                seconds[worker.name] += worker.ask(f'run {counts[worker.name]}')['seconds']
-    return {name: median(s) for name, s in seconds.items()}
 
 
 def main():
@@ -59,7 +46,7 @@ def main():
         for worker in workers:
             if errors[worker.name]:
                 print(f'{worker.name}: {name}: {errors[worker.name]}', file=sys.stderr)
-        took = measure([w for w in workers if not errors[w.name]], options)
+        took = measure_in_turns([w for w in workers if not errors[w.name]], options)
         own = took[lathe.name]
 
         def text(worker, factor):

@@ -11,24 +11,12 @@ import sys
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
-from workers import Worker, add_common_options, machine, median, peer_environment, undisturbed  # noqa: E402
+from workers import (Worker, add_common_options, machine, measure_in_turns, median,  # noqa: E402
+                     peer_environment, undisturbed)
 
 # kind, batch, length, then in and hidden, or heads and the size of one
 LAYERS = {'LSTM, 256 steps': ('lstm', 32, 256, 256, 256), 'GRU, 256 steps': ('gru', 32, 256, 256, 256)}
 RECURRENCES = {'gated delta rule': ('delta', 2, 2048, 8, 64), 'state-space duality': ('space', 2, 2048, 8, 64)}
-
-
-def measure(workers, options):
-    """Median seconds of each worker's open case, with least and most."""
-    counts, seconds = {}, {w.name: [] for w in workers}
-    with undisturbed(workers, options.lock, options.realtime):
-        for worker in workers:
-            first = worker.ask('run 2')['seconds']
-            counts[worker.name] = max(1, min(200, int(options.budget / options.rounds / min(first))))
-        for _ in range(options.rounds):
-            for worker in workers:
-                seconds[worker.name] += worker.ask(f'run {counts[worker.name]}')['seconds']
-    return {name: median(s) for name, s in seconds.items()}
 
 
 def compare(title, cases, kinds, options):
@@ -41,7 +29,7 @@ def compare(title, cases, kinds, options):
         for train in (0, 1):
             for worker in workers:
                 worker.ask(' '.join(map(str, (*shape, train))))
-            took = measure(workers, options)
+            took = measure_in_turns(workers, options, first_runs=2)
             row = f"| {name} | {'training step' if train else 'forward'} | {1e3 * took[own]:.2f} "
             for peer in peers:
                 row += f'| {1e3 * took[peer]:.2f} | {took[peer] / took[own]:.2f} '

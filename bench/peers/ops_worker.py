@@ -1,12 +1,11 @@
 """One peer's single ops as a process that waits for commands: bench/run_ops.py starts it; the commands are those of
 bench/ops.cpp. ops_worker.py eager|compile THREADS"""
-import json
-import os
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+from serve import serve, wrapper
 
 
 def attention(batch, heads, length, d, causal, backward):
@@ -101,30 +100,14 @@ def memory(rows, columns, name, wrap):
 
 
 def main():
-    wrap = torch.compile if sys.argv[1] == 'compile' else (lambda f: f)
-    torch.set_num_threads(int(sys.argv[2]))
-    answers = os.fdopen(os.dup(1), 'w')
-    os.dup2(2, 1)
-    run = None
-    print(json.dumps({'version': torch.__version__}), file=answers, flush=True)
-    for line in sys.stdin:
-        words = line.split()
-        answer = {}
-        if words[0] == 'attention':
-            run = attention(*map(int, words[1:]))
-        elif words[0] == 'convolution':
-            run = convolution(*map(int, words[1:]))
-        elif words[0] == 'memory':
+    wrap = wrapper(sys.argv[1])
+
+    def open_case(words):
+        if words[0] == 'memory':
             run = memory(int(words[1]), int(words[2]), ' '.join(words[3:]), wrap)
-            answer = {'known': run is not None}
-        elif words[0] == 'run':
-            seconds = []
-            for _ in range(int(words[1])):
-                start = time.perf_counter()
-                run()
-                seconds.append(time.perf_counter() - start)
-            answer = {'seconds': seconds}
-        print(json.dumps(answer), file=answers, flush=True)
+            return run, {'known': run is not None}
+        return {'attention': attention, 'convolution': convolution}[words[0]](*map(int, words[1:])), {}
+    serve(int(sys.argv[2]), open_case)
 
 
 if __name__ == '__main__':

@@ -1,12 +1,11 @@
 """The models of papers in PyTorch as a process that waits for commands: bench/run_papers.py starts it; the commands
 are those of bench/papers.cpp. papers_worker.py eager|compile THREADS"""
-import json
-import os
 import pathlib
 import sys
-import time
 
 import torch
+
+from serve import serve, wrapper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'tests/papers'))
 from torch_papers import PAPERS, Store  # noqa: E402
@@ -28,28 +27,14 @@ def opened(name, sizes, wrap):
 
 
 def main():
-    wrap = torch.compile if sys.argv[1] == 'compile' else (lambda f: f)
-    torch.set_num_threads(int(sys.argv[2]))
-    answers = os.fdopen(os.dup(1), 'w')
-    os.dup2(2, 1)
-    run = None
-    print(json.dumps({'version': torch.__version__}), file=answers, flush=True)
-    for line in sys.stdin:
-        words = line.split()
-        answer = {}
-        if words[0] == 'open':
-            try:
-                run = opened(words[1], dict(zip(KEYS, map(int, words[2:]))), wrap)
-            except Exception as error:  # torch.compile does not support all models
-                answer = {'error': f'{type(error).__name__}: {error}'.split('\n')[0]}
-        elif words[0] == 'run':
-            seconds = []
-            for _ in range(int(words[1])):
-                start = time.perf_counter()
-                run()
-                seconds.append(time.perf_counter() - start)
-            answer = {'seconds': seconds}
-        print(json.dumps(answer), file=answers, flush=True)
+    wrap = wrapper(sys.argv[1])
+
+    def open_case(words):
+        try:
+            return opened(words[1], dict(zip(KEYS, map(int, words[2:]))), wrap), {}
+        except Exception as error:  # torch.compile does not support all models
+            return None, {'error': f'{type(error).__name__}: {error}'.split('\n')[0]}
+    serve(int(sys.argv[2]), open_case)
 
 
 if __name__ == '__main__':

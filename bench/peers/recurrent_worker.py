@@ -1,12 +1,11 @@
 """PyTorch's recurrent layers and recurrences as a process that waits for commands: bench/run_recurrent.py starts it;
 the commands are those of bench/recurrent.cpp. recurrent_worker.py eager|compile THREADS"""
-import json
-import os
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+from serve import serve, wrapper
 
 
 def layer(kind, batch, length, inner, hidden, train):
@@ -110,27 +109,12 @@ def rule(kind, batch, length, heads, size, train, wrap):
 
 
 def main():
-    wrap = torch.compile if sys.argv[1] == 'compile' else (lambda f: f)
-    torch.set_num_threads(int(sys.argv[2]))
-    answers = os.fdopen(os.dup(1), 'w')
-    os.dup2(2, 1)
-    run = None
-    print(json.dumps({'version': torch.__version__}), file=answers, flush=True)
-    for line in sys.stdin:
-        words = line.split()
-        answer = {}
-        if words[0] == 'run':
-            seconds = []
-            for _ in range(int(words[1])):
-                start = time.perf_counter()
-                run()
-                seconds.append(time.perf_counter() - start)
-            answer = {'seconds': seconds}
-        elif words[0] in ('lstm', 'gru'):
-            run = layer(words[0], *map(int, words[1:]))
-        else:
-            run = rule(words[0], *map(int, words[1:]), wrap)
-        print(json.dumps(answer), file=answers, flush=True)
+    wrap = wrapper(sys.argv[1])
+
+    def open_case(words):
+        kind, sizes = words[0], map(int, words[1:])
+        return (layer(kind, *sizes) if kind in ('lstm', 'gru') else rule(kind, *sizes, wrap)), {}
+    serve(int(sys.argv[2]), open_case)
 
 
 if __name__ == '__main__':

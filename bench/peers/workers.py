@@ -58,6 +58,21 @@ def undisturbed(workers, lock, realtime):
                 set_policy(os.SCHED_OTHER, 0)
 
 
+def measure_in_turns(workers, options, first_runs=3, before_round=None):
+    """Median seconds of each worker's open case. `before_round` is called before each round."""
+    counts, seconds = {}, {w.name: [] for w in workers}
+    with undisturbed(workers, options.lock, options.realtime):
+        for worker in workers:
+            first = worker.ask(f'run {first_runs}')['seconds']
+            counts[worker.name] = max(1, min(200, int(options.budget / options.rounds / min(first))))
+        for _ in range(options.rounds):
+            if before_round:
+                before_round()
+            for worker in workers:
+                seconds[worker.name] += worker.ask(f'run {counts[worker.name]}')['seconds']
+    return {name: median(s) for name, s in seconds.items()}
+
+
 def is_intel():
     return 'GenuineIntel' in pathlib.Path('/proc/cpuinfo').read_text()
 
