@@ -11,7 +11,7 @@
 
 namespace lathe {
 
-/// Returns an equal initializer for a tensor of these sizes that is constant, normal, uniform or a list.
+/// Returns the same distribution, for a tensor of this shape, as a constant, normal, uniform or list initializer.
 Init resolved_init(const Init& init, const std::vector<std::int64_t>& sizes);
 
 /// Returns the initial value of one argument. Element i of argument `name` depends only on (seed, name, i), so adding

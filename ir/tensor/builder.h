@@ -94,7 +94,7 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   GraphBuilder& innermost(std::span<const Value> operands);
   /// Returns the builder of the graph around this body, or null.
   const std::shared_ptr<GraphBuilder>& outer() const { return outer_; }
-  /// Returns the values of `outer` that have become inputs, in the order of these inputs.
+  /// Returns the values of `outer` that have become inputs of the body, in the order of the inputs.
   const std::vector<ValueId>& captured() const { return captured_; }
 
   const Graph& graph() const { return graph_; }

@@ -15,7 +15,7 @@ namespace {
 
 bool has_gradient(DType dtype) { return is_float(dtype) || is_complex(dtype); }
 
-/// Differentiates with gradients at the next values of these carries alone.
+/// Differentiates the body. Gradients arrive at the next values of the given carries, and of no others.
 BodyGradient differentiate_once(const Graph& body, const std::vector<bool>& carries,
                                 const std::vector<bool>& outputs) {
   BodyGradient gradient{.builder = std::make_shared<GraphBuilder>(Graph(body)), .forward = body.size()};

@@ -10,9 +10,9 @@
 
 namespace lathe::ir {
 
-/// The sum over all iterations of a value that each iteration computes, taken apart: what can be computed after the
-/// loop from stacked values, and what the loop must add up. For example, the sum of x[t]^T dy[t] is one product of
-/// all x and all dy.
+/// The sum over all iterations of a value that each iteration computes, taken apart into parts that are
+/// computed after the loop from stacked values, and parts that the loop adds up. For example, the sum of x[t]^T dy[t]
+/// is one product of all x and all dy.
 struct IterationSum {
   enum class Form {
     carried,  ///< the loop adds up the value

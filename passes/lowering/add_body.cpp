@@ -76,7 +76,7 @@ class BodyAppender {
       if (buffer_of_[b] >= 0) continue;
       ProgramBuffer& buffer = body_.buffers[b];
       if (buffer.kind == ProgramBuffer::Kind::output)
-        buffer.kind = ProgramBuffer::Kind::temporary;  // nobody reads it
+        buffer.kind = ProgramBuffer::Kind::temporary;  // no launch reads it
       if (buffer.slice) {
         buffer.slice->of = buffer_of_[at(buffer.slice->of)];
         buffer.slice->loop += loop_ + 1;

@@ -85,14 +85,14 @@ class Lifetimes {
     return found == others.end() ? nullptr : &*found;
   }
 
-  /// Returns whether only a loop uses the buffer, and each iteration writes it anew.
+  /// Returns whether only a loop uses the buffer, and each iteration writes it before it reads it.
   bool is_of(const ProgramLoop& loop, int buffer) const {
     if (at_[buffer] < 0 || kept_.contains(buffer)) return false;
     const Lifetime& lifetime = found_[at_[buffer]];
     return loop.contains(lifetime.first) && loop.contains(lifetime.last);
   }
 
-  /// Returns whether the buffer is a slice by the loop, or part of such a slice.
+  /// Returns whether the buffer is a slice by the loop, or a part of one.
   bool moves(const ProgramLoop& loop, int buffer) const {
     for (; program_.buffers[buffer].slice; buffer = program_.buffers[buffer].slice->of)
       if (&program_.loops[program_.buffers[buffer].slice->loop] == &loop) return true;

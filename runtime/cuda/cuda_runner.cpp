@@ -21,7 +21,7 @@ namespace lathe::cuda {
 namespace {
 
 constexpr std::size_t status_bytes = sizeof(std::uint64_t);
-constexpr double most_captured = 1 << 16;  // launches in a graph; longer loops are launched one by one
+constexpr double most_captured = 1 << 16;  // launches in a graph; longer loops run without a graph
 
 /// A stored tensor in GPU memory.
 class GpuTensor final : public DeviceTensor {
@@ -305,7 +305,7 @@ void CudaRunner::launch(std::size_t index, const Stream& stream) const {
   kernel->launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
 }
 
-/// Calls run(launch) for each run of a launch of the segment, with the slices of loops in their places.
+/// Calls run(launch) for each run of a launch of the segment, after it has set the addresses of the slices.
 template <class Run>
 void CudaRunner::run_steps(const Segment& segment, const Run& run) const {
   Bound& bound = *bound_;

@@ -104,7 +104,7 @@ class Writer {
                               {"times", loop.trips.evaluate(trace_.dims)}};
   }
 
-  /// `delay`: the event starts so many seconds after the launch.
+  /// `delay`: the seconds between the start of the launch and that of the event.
   void add_launch(const TracedRun& run, const LaunchTime& time, double delay) {
     const Launch& launch = trace_.program.launches[time.launch];
     const Role role = role_of(trace_.program, launch);

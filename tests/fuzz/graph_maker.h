@@ -28,7 +28,7 @@ class GraphMaker {
     bool exact;  ///< every way to compute it gives the same bits
   };
 
-  /// What the body of a loop reads: values of the graph around it, and elements of a second sequence.
+  /// Values of the graph, and elements of a second sequence, that the body of a loop reads.
   struct LoopCaptures {
     Maybe addend = {}, weight = {}, sequence = {};
   };

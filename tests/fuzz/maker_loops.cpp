@@ -54,7 +54,7 @@ Value GraphMaker::inner_loop(GraphBuilder& around, const Value& h, const Value& 
   return mul(add(h, one_in(2) ? results[1] : results[0]), 0.5);
 }
 
-/// What the body of a loop over `a` reads: values of the graph, and the rows of a second sequence.
+/// Returns values of the graph, and a second sequence, for the body of a loop over `a`.
 GraphMaker::LoopCaptures GraphMaker::loop_captures(const Value& a, const Shape& rest) {
   LoopCaptures found;
   if (one_in(2))
@@ -82,7 +82,7 @@ GraphMaker::Maybe GraphMaker::loop_over(const Value& a) {
   const auto body = std::make_shared<GraphBuilder>("step", unowned(builder_));
   const Value first = given && one_in(2) ? tanh(*given) : full(builder_, rest, 0.25, a.dtype());
   std::vector<Value> sequences = {a};
-  // The arguments come in the order of the operands, before values that the body captures.
+  // The arguments have the order of the operands, and precede the values that the body captures.
   const Value h = body->argument(ops::state, "h", a.dtype(), rest);
   const Value x = body->argument(ops::input, "x", a.dtype(), rest);
   Maybe second;

@@ -17,8 +17,7 @@ struct LoopFault {
 /// Sizes are checked for samples of the unknown dims (sample_sizes.h).
 std::optional<LoopFault> find_loop_fault(const Program& program);
 
-/// Returns whether a slice starts at a multiple of so many bytes in all iterations, wherever the buffer that it is a
-/// part of has this alignment.
+/// Returns whether a slice is aligned to `bytes` in all iterations if its buffer is.
 bool starts_at_multiples(const Program& program, int buffer, int bytes);
 
 }  // namespace lathe

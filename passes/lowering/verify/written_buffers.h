@@ -7,7 +7,7 @@
 namespace lathe {
 
 /// Tracks the buffers that launches have written, in launch order. The body of a loop is passed once, like its first
-/// iteration. What only a loop writes is not written after it, because the loop may run 0 times, except
+/// iteration. A buffer that only a loop writes is unwritten after it, because the loop may run 0 times, except
 /// - if the number of its iterations is known and not 0, or
 /// - the buffer of which it writes slices, if these are all of it: it then has no elements after 0 iterations.
 class WrittenBuffers {
