@@ -6,12 +6,14 @@
 #include "ir/tensor/text/printer.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "tests/support/graphs/convolution_cases.h"
+#include "tests/support/graphs/error_of_graph.h"
 #include "tests/support/texts/test_data.h"
 
 /// Convolutions, pooling and resizing against PyTorch (make_cases.py), and their errors.
 using namespace lathe;
 using Catch::Contains;
 using lathe::test::ConvolutionCase;
+using lathe::test::error_of_graph;
 
 namespace {
 
@@ -31,17 +33,6 @@ Tensors with_states(const ir::Graph& graph, Tensors arguments) {
     arguments.set(node.name, std::move(ones));
   }
   return arguments;
-}
-
-template <class Build>
-std::string error_of(Build&& build) {
-  Graph g{"wrong"};
-  try {
-    build(g);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -68,7 +59,7 @@ TEST_CASE("convolutions of late-bound sizes have shapes in their terms", "[convo
   CHECK(conv2d(x, w, {.stride = {1, 2}, .padding = 1}).shape().to_string() == "[B, O=8, n, h]");
   CHECK(max_pool2d(x, {.size = {1, 2}}).shape().to_string() == "[B, 3, n, h]");
   CHECK(unfold(x, -1, {.size = 4, .step = 2, .dilation = 1}).shape().to_string() == "[B, 3, n, h - 1, 4]");
-  CHECK_THAT(error_of([&](Graph& wrong) {
+  CHECK_THAT(error_of_graph([&](Graph& wrong) {
                conv2d(wrong.input("x", f32, {B, 3, n, n}), wrong.input("w", f32, {8, 3, 3, 3}), {.stride = 2});
              }),
              Contains("the number of outputs along dim 2 of x: f32[B, 3, n, n] at a stride of 2 is not known to be "
@@ -112,36 +103,38 @@ TEST_CASE("convolution layers declare their parameters, with PyTorch's initial v
   const nn::Conv1d plain(root, "plain", 6, 2, {.size = 3, .bias = false});
   CHECK(plain(y.view({Dim("B"), 6, 15})).shape().to_string() == "[B, 2, 13]");
   CHECK(root.parameters().size() == 3);
-  CHECK_THAT(error_of([&](Graph&) { nn::Conv1d(root, "odd", 3, 4, {.size = 3, .groups = 2}); }),
+  CHECK_THAT(error_of_graph([&](Graph&) { nn::Conv1d(root, "odd", 3, 4, {.size = 3, .groups = 2}); }),
              Contains("3 and 4 channels do not divide into 2 groups  [conv_options]"));
 }
 
 TEST_CASE("errors of convolutions name the operands", "[convolution]") {
   const auto x = [](Graph& g) { return g.input("x", f32, {1, 4, 8}); };
   const auto w = [](Graph& g, const Shape& shape) { return g.input("w", f32, shape); };
-  CHECK_THAT(error_of([&](Graph& g) { conv2d(x(g), w(g, {2, 4, 3, 3})); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv2d(x(g), w(g, {2, 4, 3, 3})); }),
              Contains("conv2d: x has 3 dims, not 4  [conv_rank]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv1d(x(g), w(g, {2, 3, 3})); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv1d(x(g), w(g, {2, 3, 3})); }),
              Contains("has 4 channels") && Contains("with 1 groups takes 3  [conv_channels]"));
   CHECK_THAT(
-      error_of([&](Graph& g) { conv1d(x(g), w(g, {2, 4, 9})); }),
+      error_of_graph([&](Graph& g) { conv1d(x(g), w(g, {2, 4, 9})); }),
       Contains("the kernel spans 9 elements of dim 2 of x: f32[1, 4, 8], which has 8") && Contains("[conv_size]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv1d(x(g), w(g, {2, 4, Dim("k")})); }), Contains("[conv_weight]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv1d(x(g), w(g, {2, 4, 3}), {.stride = {1, 2}}); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv1d(x(g), w(g, {2, 4, Dim("k")})); }), Contains("[conv_weight]"));
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv1d(x(g), w(g, {2, 4, 3}), {.stride = {1, 2}}); }),
              Contains("stride has 2 numbers for 1 spatial dims  [conv_options]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv1d(x(g), w(g, {2, 4, 3}), g.input("b", f32, {3})); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv1d(x(g), w(g, {2, 4, 3}), g.input("b", f32, {3})); }),
              Contains("[conv_bias]") && Contains("it must be [2]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv1d(x(g), w(g, {3, 2, 3}), {.groups = 2}); }), Contains("[conv_channels]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv_transpose1d(x(g), w(g, {4, 2, 3}), {.stride = 2, .output_padding = 2}); }),
-             Contains("output_padding is 2, with stride 2") && Contains("[conv_options]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv_transpose1d(x(g), w(g, {Dim("C"), 2, 3}), {.groups = 2}); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv1d(x(g), w(g, {3, 2, 3}), {.groups = 2}); }),
+             Contains("[conv_channels]"));
+  CHECK_THAT(
+      error_of_graph([&](Graph& g) { conv_transpose1d(x(g), w(g, {4, 2, 3}), {.stride = 2, .output_padding = 2}); }),
+      Contains("output_padding is 2, with stride 2") && Contains("[conv_options]"));
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv_transpose1d(x(g), w(g, {Dim("C"), 2, 3}), {.groups = 2}); }),
              Contains("the C channels of the weight do not divide into 2 groups  [conv_options]"));
-  CHECK_THAT(error_of([&](Graph& g) { conv_transpose1d(x(g), w(g, {6, 2, 3})); }), Contains("[conv_channels]"));
-  CHECK_THAT(error_of([&](Graph& g) { max_pool1d(x(g), {.size = 2, .padding = 2}); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { conv_transpose1d(x(g), w(g, {6, 2, 3})); }), Contains("[conv_channels]"));
+  CHECK_THAT(error_of_graph([&](Graph& g) { max_pool1d(x(g), {.size = 2, .padding = 2}); }),
              Contains("give at most half the size of a window"));
-  CHECK_THAT(error_of([&](Graph& g) { interpolate(g.input("x", f32, {1, 1, Dim("n")}), {.size = 4}); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { interpolate(g.input("x", f32, {1, 1, Dim("n")}), {.size = 4}); }),
              Contains("dim 2 of x, n, is unknown  [interpolate_size]"));
-  CHECK_THAT(error_of([&](Graph& g) { group_norm(x(g), 3, g.input("s", f32, {4}), g.input("b", f32, {4})); }),
+  CHECK_THAT(error_of_graph([&](Graph& g) { group_norm(x(g), 3, g.input("s", f32, {4}), g.input("b", f32, {4})); }),
              Contains("the 4 channels do not divide into 3 groups  [group_norm]"));
 }
 

@@ -11,7 +11,6 @@
 
 /// Loops against one copy of the body per iteration, with first and second derivatives; their text and errors.
 using namespace lathe;
-using Catch::Contains;
 using lathe::test::LoopCase;
 
 namespace {
@@ -26,17 +25,6 @@ void check_equal(const Tensors& found, const Tensors& wanted, double tolerance) 
       most = std::max(most, std::abs(other.get(i) - tensor.get(i)) / (1 + std::abs(tensor.get(i))));
     CHECK(most < tolerance);
   }
-}
-
-template <class Build>
-std::string error_of(Build&& build) {
-  Graph g{"wrong"};
-  try {
-    build(g);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace

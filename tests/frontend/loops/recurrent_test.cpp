@@ -7,6 +7,7 @@
 #include "passes/compile/stage.h"
 #include "passes/pipeline/pipeline.h"
 #include "runtime/files/safetensors/safetensors.h"
+#include "tests/support/graphs/error_of_graph.h"
 #include "tests/support/graphs/recurrent_cases.h"
 #include "tests/support/texts/test_data.h"
 
@@ -78,16 +79,6 @@ void check_equal_cases(const LoopCase& found, const LoopCase& wanted) {
     CAPTURE(name);
     CHECK(largest_difference(results.at(name), tensor) < 1e-10);
   }
-}
-
-std::string error_of_recurrence(const std::function<void(Graph&)>& build) {
-  Graph g{"wrong"};
-  try {
-    build(g);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace
@@ -204,10 +195,10 @@ TEST_CASE("recurrences of an unknown length are chunks of a known one", "[recurr
   const RecurrenceResults results = delta(g, Dim(16) * n);
   CHECK(results.output.shape().to_string() == "[B, 16*n, 2, 4]");
   CHECK(results.state.shape().to_string() == "[B, 2, 8, 4]");
-  CHECK_THAT(error_of_recurrence([&](Graph& wrong) { delta(wrong, T); }),
+  CHECK_THAT(test::error_of_graph([&](Graph& wrong) { delta(wrong, T); }),
              Contains("the length T is not known to be a multiple of the chunk of 16 steps  [chunk_length]") &&
                  Contains("declare it as 16 * n") && Contains("recurrent_test.cpp"));
-  CHECK_THAT(error_of_recurrence([&](Graph& wrong) {
+  CHECK_THAT(test::error_of_graph([&](Graph& wrong) {
                const Tensor x = wrong.input("x", f32, {B, T, 2, 8}), dt = wrong.input("dt", f32, {B, T, 2});
                state_space_dual(x, dt, wrong.input("a", f32, {2}), x, x);
              }),
@@ -217,32 +208,32 @@ TEST_CASE("recurrences of an unknown length are chunks of a known one", "[recurr
 TEST_CASE("errors of recurrences name the operands", "[recurrent]") {
   const auto q = [](Graph& g) { return g.zeros({2, 8, 3, 4}, f32); };
   const auto gate = [](Graph& g) { return g.zeros({2, 8, 3}, f32); };
-  CHECK_THAT(error_of_recurrence(
+  CHECK_THAT(test::error_of_graph(
                  [&](Graph& g) { gated_delta_rule(q(g), g.input("k", f32, {2, 8, 3, 5}), q(g), gate(g), gate(g)); }),
              Contains("k is f32[2, 8, 3, 5], expected the shape [2, 8, 3, 4]  [delta_rule_shape]"));
-  CHECK_THAT(error_of_recurrence(
+  CHECK_THAT(test::error_of_graph(
                  [&](Graph& g) { gated_delta_rule(q(g), q(g), q(g), g.input("decay", f64, {2, 8, 3}), gate(g)); }),
              Contains("log_decay is f64[2, 8, 3]  [dtype_match]"));
   CHECK_THAT(
-      error_of_recurrence([&](Graph& g) { gated_delta_rule(q(g), q(g), q(g), gate(g), gate(g), {.chunk = 0}); }),
+      test::error_of_graph([&](Graph& g) { gated_delta_rule(q(g), q(g), q(g), gate(g), gate(g), {.chunk = 0}); }),
       Contains("the chunk is 0  [recurrence_chunk]"));
-  CHECK_THAT(
-      error_of_recurrence([&](Graph& g) { gated_delta_rule(q(g), q(g), q(g), gate(g), gate(g), {.initial = q(g)}); }),
-      Contains("initial is f32[2, 8, 3, 4], expected the shape [2, 3, 4, 4]  [delta_rule_shape]"));
-  CHECK_THAT(error_of_recurrence([&](Graph& g) {
+  CHECK_THAT(test::error_of_graph(
+                 [&](Graph& g) { gated_delta_rule(q(g), q(g), q(g), gate(g), gate(g), {.initial = q(g)}); }),
+             Contains("initial is f32[2, 8, 3, 4], expected the shape [2, 3, 4, 4]  [delta_rule_shape]"));
+  CHECK_THAT(test::error_of_graph([&](Graph& g) {
                const Tensor b = g.input("b", f32, {2, 8, 2, 5});
                state_space_dual(q(g), gate(g), g.input("a", f32, {3}), b, b);
              }),
              Contains("3 heads do not divide into 2 groups  [state_space_shape]"));
   const nn::Module root;
   CHECK_THAT(
-      error_of_recurrence([&](Graph&) { nn::Mamba2(root, "mamba", 8, {.heads = 3, .head_size = 4, .groups = 2}); }),
+      test::error_of_graph([&](Graph&) { nn::Mamba2(root, "mamba", 8, {.heads = 3, .head_size = 4, .groups = 2}); }),
       Contains("groups is 2  [mixer_options]") && Contains("a divisor of the 3 heads"));
   CHECK_THAT(
-      error_of_recurrence([&](Graph&) { nn::GatedDeltaNet(root, "delta", 8, {.key_heads = 2, .value_heads = 3}); }),
+      test::error_of_graph([&](Graph&) { nn::GatedDeltaNet(root, "delta", 8, {.key_heads = 2, .value_heads = 3}); }),
       Contains("value_heads is 3  [mixer_options]") && Contains("a multiple of the 2 key heads"));
-  CHECK_THAT(error_of_recurrence([&](Graph&) { nn::CausalConv(root, "conv", 8, {.size = 0}); }),
+  CHECK_THAT(test::error_of_graph([&](Graph&) { nn::CausalConv(root, "conv", 8, {.size = 0}); }),
              Contains("size is 0  [conv_options]"));
-  CHECK_THAT(error_of_recurrence([&](Graph&) { nn::Lstm(root, "lstm", 8, 8, {.layers = 0}); }),
+  CHECK_THAT(test::error_of_graph([&](Graph&) { nn::Lstm(root, "lstm", 8, 8, {.layers = 0}); }),
              Contains("layers is 0  [recurrent_options]"));
 }
