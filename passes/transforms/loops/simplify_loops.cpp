@@ -35,6 +35,10 @@ bool join(LoopGroup& group, const Graph& graph, ValueId id) {
   const Node &node = graph[id], &first = graph[group.nodes.front().first];
   if (!has_same_operands(first, node)) return false;
   const int carries = carry_count(node), result = loop_result(node);
+  if (loop_body(node).is_same(loop_body(first))) {  // merged bodies keep the outputs of the first
+    group.nodes.emplace_back(id, result);
+    return true;
+  }
   std::optional<MergedBodies> merged = merge_bodies(group.body, loop_body(node));
   if (!merged) return false;
   group.body = std::move(merged->body);
