@@ -7,6 +7,7 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/lookups.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/node_map.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/rebuild.h"
@@ -21,15 +22,23 @@ bool small(const Node& node, std::int64_t limit) {
   return known && *shape.numel().value() <= limit && !is_complex(node.type.dtype);
 }
 
+/// Returns whether an attribute depends on the sizes of a run: a slice of a constant may start at index n.
+bool has_unknown_dim(const Node& node) {
+  return std::ranges::any_of(node.attrs.entries(), [](const Attributes::Entry& entry) {
+    const Dim* const dim = std::get_if<Dim>(&entry.second);
+    return dim && !dim->value();
+  });
+}
+
 /// Returns which nodes depend on small constants alone.
 NodeMap<bool> constant_nodes(const Graph& graph, std::int64_t limit) {
   NodeMap<bool> known(graph);
   for (const ValueId id : all_values(graph)) {
     const Node& node = graph[id];
     const bool source = node.operands.empty() && !node.op->as<Argument>();
-    // An index out of range must be an error of the run, not of the compilation.
+    // An index out of range must be an error of the run, not of the compilation. A loop may run for long.
     const bool computed =
-        !node.operands.empty() && !is_lookup(*node.op) &&
+        !node.operands.empty() && !is_lookup(*node.op) && !is_loop(node) && !has_unknown_dim(node) &&
         std::all_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) { return known[operand]; });
     // Values that come from other processes, or distinguish them, are known only at run time.
     known[id] = (source || computed) && !is_collective(*node.op) && small(node, limit);

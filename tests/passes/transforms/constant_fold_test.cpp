@@ -56,6 +56,24 @@ TEST_CASE("constant_fold: large, symbolic and random values are unchanged", "[co
   CHECK(text(constant_fold(graph)) == text(graph));
 }
 
+TEST_CASE("constant_fold: constants that sizes of a run are applied to are unchanged", "[constant_fold]") {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n]) {
+  %1 = constant {dtype=f64, shape=[], values=[1.0]}
+  body @halve(state %h: f64[]) {
+    %1 = constant {dtype=f64, shape=[], values=[0.5]}
+    %2 = mul %h, %1
+    update %h <- %2
+  }
+  %2 = loop %1 {body=@halve, trips=n}
+  %3 = constant {dtype=f64, shape=[3], values=[1.0, 2.0, 3.0]}
+  %4 = slice %3 {dim=0, start=n, stop=n + 1}
+  %5 = neg %4
+  output "2" %2
+  output "5" %5
+})");
+  CHECK(text(constant_fold(graph)) == text(graph));
+}
+
 TEST_CASE("constant_fold: integers are exact beyond the f64 range", "[constant_fold]") {
   const ir::Graph graph = parse(R"(graph @g() {
   %1 = constant {dtype=i64, shape=[], values=[9007199254740992.0]}
