@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/init.h"
+#include "ir/options/init.h"
 #include "frontend/tensor.h"
 
 namespace lathe {

@@ -18,13 +18,6 @@ namespace lathe {
 
 namespace {
 
-/// FNV-1a, 64 bits.
-std::uint64_t hash_name(std::string_view name) {
-  std::uint64_t hash = 14695981039346656037ull;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return hash;
-}
-
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
@@ -37,41 +30,6 @@ struct Draw {
     return {uniform_f64(w[0], w[1]), uniform_f64(w[2], w[3])};
   }
 };
-
-struct Fan {
-  double in = 1, out = 1;
-};
-/// Fan of a weight [out.., in]: the last dim is fan_in.
-Fan fan_of(const std::vector<std::int64_t>& sizes) {
-  if (sizes.empty()) return {};
-  double all = 1;
-  for (const std::int64_t size : sizes) all *= static_cast<double>(std::max<std::int64_t>(1, size));
-  const double in = static_cast<double>(std::max<std::int64_t>(1, sizes.back()));
-  return {in, all / in};
-}
-
-}  // namespace
-
-Init resolved_init(const Init& init, const std::vector<std::int64_t>& sizes) {
-  const Fan fan = fan_of(sizes);
-  switch (init.kind) {
-    case Init::Kind::automatic:
-      return sizes.size() >= 2 ? Init::normal({.deviation = 1 / std::sqrt(fan.in)}) : Init::zeros();
-    case Init::Kind::xavier_uniform: {
-      const double limit = init.a * std::sqrt(6 / (fan.in + fan.out));
-      return Init::uniform({.low = -limit, .high = limit});
-    }
-    case Init::Kind::xavier_normal: return Init::normal({.deviation = init.a * std::sqrt(2 / (fan.in + fan.out))});
-    case Init::Kind::kaiming_normal: return Init::normal({.deviation = init.a / std::sqrt(fan.in)});
-    case Init::Kind::constant:
-    case Init::Kind::normal:
-    case Init::Kind::uniform:
-    case Init::Kind::values: return init;
-  }
-  throw InternalError("an initial distribution out of range");
-}
-
-namespace {
 
 std::function<double(std::int64_t)> sampler(const Init& init, const Draw& draw) {
   switch (init.kind) {
@@ -104,7 +62,7 @@ HostTensor initial_value(const Init& init, std::string_view name, DType dtype, c
     throw UserError(
         fmt::format("{} starts from {} values, but has {} elements", name, plain.list.size(), value.numel()),
         "init_values", "give one value for each element");
-  const auto element = sampler(plain, {seed, hash_name(name)});
+  const auto element = sampler(plain, {seed, random_stream(name)});
   for (std::int64_t i = 0; i < value.numel(); ++i) value.set(i, element(i));
   return value;
 }

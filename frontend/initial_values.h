@@ -5,14 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/init.h"
+#include "ir/options/init.h"
 #include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe {
-
-/// Returns the same distribution, for a tensor of this shape, as a constant, normal, uniform or list initializer.
-Init resolved_init(const Init& init, const std::vector<std::int64_t>& sizes);
 
 /// Returns the initial value of one argument. Element i of argument `name` depends only on (seed, name, i), so adding
 /// or reordering parameters changes no other one. Throws UserError [init_options], and [init_values] if a list has

@@ -34,6 +34,7 @@ void start_llvm() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();  // of inline assembly in libraries
     llvm::PassRegistry& passes = *llvm::PassRegistry::getPassRegistry();
     llvm::initializePostRASchedulerPass(passes);
     return true;

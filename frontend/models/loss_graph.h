@@ -1,6 +1,6 @@
 #pragma once
 
-#include "frontend/init.h"
+#include "ir/options/init.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"

@@ -56,6 +56,12 @@ struct Init {
 /// error has the line if `at` is known. Called for every declared parameter and state.
 void check_init(const Init& init, std::string_view name, const Location& at = {});
 
+/// Returns the same distribution, for a tensor of this shape, as a constant, normal, uniform or list initializer.
+Init resolved_init(const Init& init, const std::vector<std::int64_t>& sizes);
+
+/// Returns the number of the stream of random numbers from which an argument's values are drawn: a hash of its name.
+std::uint64_t random_stream(std::string_view name);
+
 /// The initializer of one parameter or state, by argument name.
 struct Initializer {
   std::string name;

@@ -8,6 +8,7 @@
 
 #include "ir/support/object_store.h"
 #include "passes/lowering/machine.h"
+#include "runtime/library/library_plan.h"
 #include "runtime/ranks/agreement.h"
 #include "runtime/run/program_runner.h"
 
@@ -91,6 +92,9 @@ class Backend {
   /// Opens the device that programs for a target run on. With ranks it must be called by all of them. Throws
   /// UserErrors if this machine cannot run the target.
   virtual std::unique_ptr<Device> open(std::string_view target, const DeviceOptions& options) const = 0;
+  /// Generates the code of a library whose targets are this backend's: its objects and its archive. Throws UserError
+  /// [library_target] if the backend emits no libraries.
+  virtual EmittedLibrary emit(const LibraryPlan& plan) const;
   /// A backend whose device is chosen and whose libraries are opened now, from `folders` first: every open() uses
   /// them. Null if there is nothing to choose. With ranks it must be called by all of them.
   virtual std::shared_ptr<const Backend> bind(const std::shared_ptr<Ranks>& ranks,

@@ -8,6 +8,7 @@
 #include "ir/support/nearest.h"
 #include "passes/machines/cpu_machine.h"
 #include "runtime/cpu/cpu_runner.h"
+#include "runtime/cpu/library/cpu_library.h"
 #include "runtime/files/sha256.h"
 #include "runtime/host/host_cpu.h"
 #include "runtime/host/peak.h"
@@ -91,6 +92,8 @@ class CpuBackend : public Backend {
   std::unique_ptr<Device> open(std::string_view target, const DeviceOptions& options) const override {
     return std::make_unique<CpuDevice>(TargetCpu::named(target), options);
   }
+
+  EmittedLibrary emit(const LibraryPlan& plan) const override { return emit_cpu_library(plan); }
 };
 
 }  // namespace

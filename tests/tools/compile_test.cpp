@@ -14,7 +14,7 @@ TEST_CASE("compile prints a graph's kernels as CUDA C++ that names ops and sourc
   CHECK_THAT(text.out, Contains("#include \"lathe.cuh\"") && Contains("extern \"C\" __global__ void"));
   CHECK_THAT(text.out, Contains("small.cpp:8") && Contains("_small_cpp_"));
   CHECK(text.out.find("#include", text.out.find("#include") + 1) == std::string::npos);
-  const auto header = run_lathe(scratch, "compile small.lathe --emit=header -o lathe.cuh");
+  const auto header = run_lathe(scratch, "compile small.lathe --emit=prelude -o lathe.cuh");
   CHECK(header.status == 0);
   CHECK_THAT(scratch.read("lathe.cuh"), Contains("namespace lathe {") && Contains("struct alignas"));
 }

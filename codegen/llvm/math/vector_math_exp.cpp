@@ -4,6 +4,7 @@
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
+#include "codegen/llvm/emit/constant_data.h"
 #include "codegen/llvm/math/vector_math.h"
 
 /// exp of f32, on the critical path of softmax, GELU and cross entropy.
@@ -139,9 +140,7 @@ Value* VectorMath::sixteenth_power(Value* index) {
 
 /// Loads the table elements at the lanes of `index` from memory.
 Value* VectorMath::load_lanes(llvm::Constant* table, Value* index) {
-  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the module owns it
-  auto* memory = new llvm::GlobalVariable(*b_.GetInsertBlock()->getModule(), table->getType(), true,
-                                          llvm::GlobalValue::PrivateLinkage, table);
+  llvm::GlobalVariable* memory = add_constant(*b_.GetInsertBlock()->getModule(), table);
   const auto load = [&](Value* at) {
     return b_.CreateLoad(b_.getFloatTy(), b_.CreateGEP(b_.getFloatTy(), memory, at));
   };

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
@@ -93,11 +92,15 @@ SafetensorsLayout layout_of(const std::string& path, std::span<const TensorView>
   return layout;
 }
 
+/// Returns the size of the header as 8 bytes, then the header.
+std::string start_of_file(const SafetensorsLayout& layout) {
+  std::string start;
+  for (std::size_t i = 0; i < 8; ++i) start += static_cast<char>(layout.header.size() >> (8 * i));
+  return start + layout.header;
+}
+
 void write_layout(AtomicFile& file, const SafetensorsLayout& layout) {
-  std::array<std::byte, 8> prefix{};
-  for (std::size_t i = 0; i < 8; ++i) prefix[i] = static_cast<std::byte>(layout.header.size() >> (8 * i));
-  file.write(prefix);
-  file.write(layout.header);
+  file.write(start_of_file(layout));
   for (const TensorView* tensor : layout.order) file.write(std::span(tensor->data, bytes_of(*tensor)));
 }
 
@@ -105,6 +108,10 @@ void write_layout(AtomicFile& file, const SafetensorsLayout& layout) {
 
 TensorView view_of(std::string name, const HostTensor& tensor) {
   return {std::move(name), tensor.dtype(), tensor.shape(), tensor.data()};
+}
+
+std::string safetensors_header(std::span<const TensorView> tensors) {
+  return start_of_file(layout_of("safetensors", tensors, {}));
 }
 
 void write_safetensors(AtomicFile& file, std::span<const TensorView> tensors,

@@ -40,7 +40,7 @@ struct Section {
 const std::vector<Section>& sections() {
   static const std::vector<Section> all{
       {"Tensors", {"frontend/tensor.h"}},
-      {"Graphs", {"frontend/graph.h", "frontend/init.h", "frontend/initial_values.h"}},
+      {"Graphs", {"frontend/graph.h", "ir/options/init.h", "frontend/initial_values.h"}},
       {"Functions of one op", {"frontend/ops/plain_ops.h"}},
       {"Other functions", {"frontend/ops/ops.h", "frontend/ops/derived_ops.h", "frontend/ops/factorizations.h"}},
       {"Images and sound", {"frontend/ops/spatial/conv_ops.h", "frontend/ops/spatial/pooling.h"}},

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 
 #include "codegen/cuda/emitter.h"
@@ -10,23 +8,14 @@
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "runtime/target.h"
-#include "tools/commands/commands.h"
+#include "tools/commands/compile/emit_options.h"
 #include "tools/environment.h"
 #include "tools/inputs/files.h"
-#include "tools/options/arguments.h"
-#include "tools/options/number_option.h"
 #include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
-
-struct EmitOptions {
-  std::vector<std::string> ops;
-  std::string file, output = "-", target = "cuda:sm_90a", emit = "cuda";
-  int threads = 2;
-  LowerOptions lower;
-};
 
 /// Maps "cuda:sm_90a" to sm_90a, and "cuda" to the oldest supported architecture.
 cuda::Arch arch_of(const std::string& target) {
@@ -73,43 +62,20 @@ void write_compiled(const Program& program, const EmitOptions& options, cuda::Ou
   write_text("-", report);
 }
 
-void run(const EmitOptions& options) {
-  const cuda::Arch arch = arch_of(options.target);  // reject a wrong name for every --emit
-  if (options.emit == "header") return write_text(options.output, cuda::prelude());
-  const ir::Graph graph = load_graph(options.file, load_ops(options.ops));
-  const Machine machine = machine_of(Target::cuda(arch.name()));
-  const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
-  if (options.emit == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));
-  write_compiled(program, options, options.emit == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
-}
-
 }  // namespace
 
-void add_compile(CLI::App& app) {
-  auto options = std::make_shared<EmitOptions>();
-  CLI::App* command = app.add_subcommand("compile", "Compile a graph for a GPU; no GPU is needed");
-  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
-  add_ops_option(*command, options->ops);
-  command->add_option("-o,--output", options->output, "Output file, or folder for cubin; - is standard output")
-      ->capture_default_str();
-  command
-      ->add_option("--target", options->target,
-                   "GPU architecture to compile for, such as cuda:sm_90a, or cuda for the oldest supported one")
-      ->capture_default_str();
-  command
-      ->add_option("--emit", options->emit,
-                   "Output format: cuda (CUDA C++), header (lathe.cuh, which that code includes), ptx or cubin")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"cuda", "header", "ptx", "cubin"}));
-  between(command->add_option("--threads", options->threads, "Number of compiler threads"), 1, 64)
-      ->capture_default_str();
-  add_lower_options(*command, options->lower);
-  command->footer(
-      "Examples:\n"
-      "  lathe compile attention.lathe --emit=cuda -o attention.cu\n"
-      "  lathe compile attention.lathe --target=cuda:sm_80 --emit=ptx -o attention.ptx\n"
-      "  lathe compile attention.lathe --target=cuda:sm_90a --emit=cubin -o kernels");
-  command->callback([options] { run(*options); });
+void write_cuda_files(const EmitOptions& options) {
+  const std::string kind = options.emit;
+  const cuda::Arch arch = arch_of(options.target);  // reject a wrong name for every --emit
+  if (kind == "prelude") return write_text(options.output, cuda::prelude());
+  if (options.files.size() > 1)
+    throw UserError(fmt::format("{} graphs to compile to {}", options.files.size(), kind), "usage",
+                    "compile one graph at a time");
+  const ir::Graph graph = load_graph(options.files[0], load_ops(options.ops));
+  const Machine machine = machine_of(Target::cuda(arch.name()));
+  const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
+  if (kind == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));
+  write_compiled(program, options, kind == "ptx" ? cuda::Output::ptx : cuda::Output::cubin);
 }
 
 }  // namespace lathe::tools

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/llvm/target_cpu.h"
+#include "ir/kernel/kernel.h"
+#include "ir/support/dtype.h"
+
+/// A library of C functions, as data: what is generated besides the kernels. The emitters in this folder turn it into
+/// objects. All memory and all threads belong to the caller of the library.
+namespace lathe::codegen {
+
+/// A size: a polynomial of the library's dims.
+struct LibrarySize {
+  /// A product of a coefficient and dims. A power is represented by repetition.
+  struct Term {
+    std::int64_t coefficient;
+    std::vector<int> dims;
+    bool operator==(const Term&) const = default;
+  };
+  std::vector<Term> terms;
+  bool operator==(const LibrarySize&) const = default;
+};
+
+/// A tensor of the caller: the pointer number `slot` among the inputs, states or outputs.
+struct LibraryTensor {
+  enum class Role : std::uint8_t { input, state, output };
+  Role role = Role::input;
+  int slot = 0;
+  std::string name;  ///< for IR
+  LibrarySize elements;
+  DType dtype = f32;
+  bool is_written = false;
+  int error = 0;  ///< its memory is missing; the next two: it is misaligned, it overlaps with other memory
+};
+
+/// Memory that launches access.
+struct LibraryBuffer {
+  enum class Kind : std::uint8_t {
+    tensor,    ///< LibraryEntry::tensors[number]
+    constant,  ///< LibraryEntry::constants[number]
+    arena,     ///< at `offset` bytes in the arena
+    scratch,   ///< at `offset` bytes in the scratch memory of a worker
+    embedded,  ///< at `offset` bytes in Library::weights
+    slice,     ///< one iteration's part of another buffer
+    unused,
+  };
+  Kind kind = Kind::unused;
+  int number = 0;
+  std::int64_t offset = 0;
+  int of = -1, loop = -1;    ///< of a slice
+  LibrarySize stride = {};   ///< of a slice: bytes between the parts of consecutive iterations
+  bool is_reversed = false;  ///< of a slice: the iterations access the parts from the last to the first
+};
+
+struct LibraryLaunch {
+  int kernel = 0;
+  std::vector<int> buffers;          ///< in the order of the kernel's parameters
+  std::vector<LibrarySize> dims;     ///< of the kernel
+  std::vector<LibrarySize> written;  ///< elements that it writes, by buffer; all 0: the launch is skipped
+  LibrarySize work, bytes;           ///< scalar operations per iteration; memory traffic
+  std::vector<int> errors;           ///< by check of the kernel
+  std::string comment;               ///< its ops and source line, for IR
+};
+
+/// Launches [first, end) that run `trips` times.
+struct LibraryLoop {
+  int first = 0, end = 0;
+  LibrarySize trips;  ///< at least 0: LibraryEntry::checks
+  std::string name;
+};
+
+/// Launches [first, last] that may run concurrently.
+struct LibraryGroup {
+  int first = 0, last = 0;
+  bool are_parts = false;  ///< they compute parts of one value, so that they run concurrently whatever their work
+};
+
+/// How the iterations of parallel loops are divided among workers.
+struct LibraryTasks {
+  std::int64_t byte_work = 0, least_chunk_work = 0, heavy_work = 0, light_chunks = 0, heavy_chunks = 0,
+               together_work = 0;
+};
+
+/// The code of one graph for one CPU level.
+struct LibraryProgram {
+  std::vector<LibraryBuffer> buffers;
+  std::vector<LibraryLaunch> launches;
+  std::vector<LibraryLoop> loops;
+  std::vector<LibraryGroup> groups;                 ///< all launches, in order
+  std::vector<std::string> constants;               ///< their bytes
+  std::int64_t arena_bytes = 0, scratch_bytes = 0;  ///< scratch: per worker
+};
+
+/// A relation between sizes that must hold.
+struct LibraryCheck {
+  LibrarySize left, right;
+  bool is_equality = true;  ///< otherwise left <= right
+  int error = 0;
+};
+
+/// A graph of the library.
+struct LibraryEntry {
+  std::string name;  ///< the part of symbols after the prefix: "_prompt"; empty for a library of one graph
+  std::vector<LibraryTensor> tensors = {};
+  int inputs = 0, outputs = 0;  ///< pointers in a call
+  int workspace_error = 0;      ///< the workspace is too small
+  std::vector<LibraryCheck> checks = {};
+  std::vector<LibraryProgram> programs = {};  ///< by level
+};
+
+/// A dim of the library; calls give sizes in [0, most].
+struct LibraryDim {
+  std::string name;
+  std::int64_t most = 0;
+  int error = 0;  ///< out of range
+};
+
+/// The initial value of a state, as frontend/initial_values.h draws it.
+struct LibraryInitial {
+  enum class Kind : std::uint8_t { constant, normal, uniform, values, random_state };
+  Kind kind = Kind::constant;
+  double a = 0, b = 0;       ///< constant; mean and deviation; bounds
+  std::uint64_t stream = 0;  ///< of random numbers
+  std::string bytes = {};    ///< `values`; `constant`: of one element
+};
+
+/// A CPU level: the kernels of all graphs, compiled for one target.
+struct LibraryLevel {
+  std::string name;  ///< as part of symbols: "x86_64_v3"
+  TargetCpu target;
+  std::vector<kernel::Kernel> kernels;
+};
+
+struct Library {
+  std::string prefix;
+  std::string init;         ///< symbol of the first function that programs call, with a digest of the interface
+  std::string describe;     ///< JSON
+  std::string file_header;  ///< of a file with the states
+  LibraryTasks tasks;
+  std::vector<LibraryDim> dims;
+  std::vector<LibraryTensor> states;     ///< by slot
+  std::vector<LibraryInitial> initials;  ///< by state
+  std::vector<LibraryEntry> entries;
+  std::vector<LibraryLevel> levels;   ///< a call uses the last one that the CPU supports
+  std::vector<std::string> messages;  ///< by error; 0 is success
+  std::string weights;                ///< bytes of parameters that are part of the library
+};
+
+/// The errors that every library has, at these positions in Library::messages.
+enum class LibraryError : int {
+  none,
+  old_cpu,          ///< the CPU supports no level
+  not_initialised,  ///< init was not called, or failed
+  no_call,          ///< a null pointer instead of a call, dims or the library
+  no_states,
+  no_workspace,
+  bad_workers,  ///< no function, or a negative number of workers
+  count
+};
+
+/// Returns the number that a library writes into its struct when it is initialised.
+std::uint32_t library_key(const Library& library);
+
+struct LibraryObject {
+  std::string name;  ///< of the file: "gpt2_x86_64_v3.o"
+  std::string bytes;
+};
+/// Returns the object of one CPU level: kernels and drivers.
+LibraryObject level_object(const Library& library, std::size_t level);
+/// Same for the functions that the header declares.
+LibraryObject interface_object(const Library& library);
+/// Same for the parameters that are part of the library.
+LibraryObject weights_object(const Library& library);
+/// Returns the LLVM IR of the driver of one graph for one CPU level, without its kernels.
+std::string driver_text(const Library& library, std::size_t level);
+/// Returns a static library with these members, the same bytes for the same objects.
+std::string archive_of(const std::vector<LibraryObject>& objects);
+
+}  // namespace lathe::codegen

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/options/init.h"
+#include "ir/options/lower_options.h"
+#include "ir/support/dim.h"
+#include "ir/support/tensors/tensors.h"
+#include "ir/tensor/graph.h"
+
+namespace lathe {
+
+/// A graph of a library.
+struct LibraryGraph {
+  std::string name;  ///< part of its functions' names, such as "prompt" in gpt2_prompt_run; empty: the only graph
+  ir::Graph graph;
+};
+
+struct LibraryOptions {
+  std::string prefix;  ///< of all symbols and types: a C identifier
+  /// CPU levels, lowest first. The library uses the last one that the CPU supports.
+  std::vector<std::string> targets = {"x86-64-v3"};
+  /// Largest sizes of the dims that stay unknown until a call. Memory is planned for them once.
+  DimBindings most = {};
+  /// Sizes of dims that become numbers.
+  DimBindings sizes = {};
+  bool evaluation = false;  ///< no dropout
+  LowerOptions lower = {};
+  /// Initial values of parameters and states by name, for the function `init`. Parameters without one have those of
+  /// Init::automatic(), and states are zeros.
+  std::vector<Initializer> initializers = {};
+  /// Values of parameters that become part of the library, read only. The caller has no pointers to them.
+  Tensors embedded = {};
+  int threads = 0;  ///< that compile; 0: one per CPU
+};
+
+/// A file of a library.
+struct LibraryFile {
+  std::string name;
+  std::string bytes;
+};
+
+/// A graph as C functions: the files of a library.
+struct EmittedLibrary {
+  LibraryFile header;                ///< C99 and C++
+  std::vector<LibraryFile> objects;  ///< ELF: one with the interface, and one per CPU level
+  LibraryFile archive;               ///< the objects as a static library
+  LibraryFile sources;               ///< text: the kernels of each level, with their ops and source lines
+};
+
+}  // namespace lathe

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/options/init.h"
+#include "passes/program/program.h"
+#include "runtime/library/library_options.h"
+
+namespace lathe {
+
+/// A tensor of the C interface.
+struct LibrarySlot {
+  std::string name, c_name;
+  DType dtype = f32;
+  Shape shape;
+  bool is_parameter = false, is_written = false;
+};
+
+/// A dim of the C interface.
+struct LibraryDimension {
+  std::string name, c_name;
+  std::int64_t most = 0;
+};
+
+/// The functions of one graph.
+struct LibraryFunction {
+  std::string name;  ///< "prompt"; empty for the only graph
+  std::vector<LibrarySlot> inputs = {}, outputs = {};
+  std::vector<int> states = {};  ///< by state of the programs: a state of the library, or -1 for an embedded one
+  std::vector<ir::DimCheck> checks = {};
+  std::vector<Program> programs = {};  ///< by target
+
+  /// Returns the part of symbols after the prefix: "_prompt".
+  std::string suffix() const { return name.empty() ? "" : "_" + name; }
+};
+
+/// A library before code generation, independent of the backend.
+struct LibraryPlan {
+  std::string prefix;
+  std::vector<std::string> targets;
+  std::vector<LibraryDimension> dims;
+  std::vector<LibrarySlot> states;
+  std::vector<Init> initials;  ///< by state
+  std::vector<LibraryFunction> functions;
+  Tensors embedded;
+  std::string file_header;  ///< the start of a .safetensors file with the states of known sizes
+  std::string init;         ///< symbol of the function that initialises the library
+  std::string description;  ///< JSON
+  int threads = 1;
+
+  /// Returns the bytes of the states of known sizes, which come first in a block.
+  std::int64_t file_bytes() const;
+  /// Returns the states in the order of a block: those of known sizes as in a .safetensors file, then the others.
+  std::vector<int> block_order() const;
+};
+
+}  // namespace lathe

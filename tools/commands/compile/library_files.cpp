@@ -1,0 +1,141 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <ranges>
+
+#include "ir/ops/primitives/primitives.h"
+#include "ir/support/error.h"
+#include "passes/transforms/dtypes/convert_dtype.h"
+#include "runtime/emit_library.h"
+#include "runtime/files/safetensors/safetensors.h"
+#include "runtime/target.h"
+#include "tools/commands/compile/emit_options.h"
+#include "tools/inputs/files.h"
+#include "tools/options/arguments.h"
+#include "tools/plugins/op_libraries.h"
+#include "tools/pretrained/graph_part.h"
+
+namespace lathe::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> at_commas(const std::string& list) {
+  std::vector<std::string> parts;
+  for (const auto part : std::views::split(list, ',')) parts.emplace_back(part.begin(), part.end());
+  return parts;
+}
+
+/// Returns the CPU levels of --target. A comma starts a level, unless a feature follows:
+/// x86-64-v3,x86-64-v4,+amx-tile.
+std::vector<std::string> levels_of(const std::string& targets) {
+  std::vector<std::string> levels;
+  for (const std::string& part : at_commas(targets)) {
+    const bool is_feature = part.starts_with('+') || part.starts_with('-');
+    if (is_feature && !levels.empty())
+      levels.back() += "," + part;
+    else
+      levels.push_back(part);
+  }
+  return levels;
+}
+
+/// Returns the graphs of a model's directory that --part lists.
+std::vector<LibraryGraph> folder_graphs(const EmitOptions& options) {
+  std::vector<LibraryGraph> graphs;
+  const std::vector<std::string> parts = at_commas(options.part);
+  for (const std::string& part : parts) {
+    const auto known = graph_parts().find(part);
+    if (known == graph_parts().end())
+      throw UserError(fmt::format("--part {}: a model has no part '{}'", options.part, part), "usage",
+                      "give logits, loss, prompt, ragged, step, states or pooled");
+    graphs.push_back({parts.size() > 1 ? part : "",
+                      pretrained_graph(options.files[0], known->second, {.dtype = *parse_dtype(options.dtype)})});
+  }
+  return graphs;
+}
+
+/// Returns the graphs of files of IR text. Several are told apart by their names.
+std::vector<LibraryGraph> file_graphs(const EmitOptions& options) {
+  std::vector<LibraryGraph> graphs;
+  for (const std::string& file : options.files) {
+    if (is_model_folder(file))
+      throw UserError(fmt::format("{} is a model's directory, next to other graphs", file), "usage",
+                      "compile a directory alone, with --part prompt,step for several of its graphs");
+    ir::Graph graph = load_graph(file, load_ops(options.ops));
+    if (options.dtype != "f32") graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
+    graphs.push_back({options.files.size() > 1 ? graph.name : "", std::move(graph)});
+  }
+  return graphs;
+}
+
+/// Returns the values to embed: those of the graphs' parameters in the files of --weights, or in a model's directory.
+Tensors embedded_values(const EmitOptions& options, const std::vector<LibraryGraph>& graphs) {
+  Tensors values;
+  if (!options.embed_weights) {
+    if (!options.weights.empty())
+      throw UserError("--weights has an effect with --embed-weights only", "usage",
+                      "add --embed-weights; without it, the caller of the library has the weights");
+    return values;
+  }
+  std::vector<SafetensorsFile> files;
+  for (const std::string& file : options.weights) files.push_back(SafetensorsFile::open(file));
+  const bool is_folder = is_model_folder(options.files[0]);
+  if (files.empty() && !is_folder)
+    throw UserError("--embed-weights needs the values of the parameters", "usage", "give --weights FILE.safetensors");
+  const Parameters stored = is_folder ? pretrained_weights(options.files[0]) : Parameters();
+  for (const LibraryGraph& graph : graphs)
+    for (const ir::ValueId id : graph.graph.arguments()) {
+      const ir::Node& node = graph.graph[id];
+      if (node.op != &ir::ops::parameter) continue;
+      const auto file = std::ranges::find_if(files, [&](const auto& each) { return each.contains(node.name); });
+      if (file != files.end())
+        values.insert_or_assign(node.name, file->tensor(node.name));
+      else if (stored.contains(node.name))
+        values.insert_or_assign(node.name, stored.snapshot(node.name));
+      else
+        throw UserError(fmt::format("no file has the parameter {} of @{}", node.name, graph.graph.name),
+                        "argument_missing", "give all files with --weights");
+    }
+  return values;
+}
+
+/// Writes a file into the folder of --output, and a line about it to standard output.
+void write_file(const EmitOptions& options, const LibraryFile& file) {
+  const std::string path = (fs::path(options.output) / file.name).string();
+  write_text(path, file.bytes);
+  write_text("-", fmt::format("{:<40} {:>12} bytes\n", path, file.bytes.size()));
+}
+
+}  // namespace
+
+void write_library_files(const EmitOptions& options) {
+  const std::set<std::string> kinds = emitted_kinds(options.emit);
+  const std::vector<std::string> levels = levels_of(options.target);
+  for (const std::string& level : levels) Target::named(level);  // reject a wrong name first
+  if (options.prefix.empty())
+    throw UserError("a library needs a prefix for the names of its functions and types", "usage",
+                    "give --prefix NAME, such as --prefix gpt2_step");
+  const bool is_folder = options.files.size() == 1 && is_model_folder(options.files[0]);
+  const std::vector<LibraryGraph> graphs = is_folder ? folder_graphs(options) : file_graphs(options);
+  const EmittedLibrary library = emit_library(graphs, {.prefix = options.prefix,
+                                                       .targets = levels,
+                                                       .most = parse_dims(options.most),
+                                                       .sizes = parse_dims(options.dims),
+                                                       .evaluation = options.evaluation,
+                                                       .lower = options.lower,
+                                                       .embedded = embedded_values(options, graphs),
+                                                       .threads = options.threads});
+  std::error_code error;
+  fs::create_directories(options.output, error);
+  if (error) throw UserError(fmt::format("cannot create {}: {}", options.output, error.message()), "file_write");
+  if (kinds.contains("object"))
+    for (const LibraryFile& object : library.objects) write_file(options, object);
+  if (kinds.contains("archive")) write_file(options, library.archive);
+  if (kinds.contains("header")) write_file(options, library.header);
+  if (kinds.contains("source-list")) write_file(options, library.sources);
+}
+
+}  // namespace lathe::tools
