@@ -92,6 +92,7 @@ class Planner {
     for (const auto& [name, size] : options_.sizes) sizes.emplace(name, size);
     const ir::Graph graph =
         requested_graph(given.graph, {.sizes = sizes, .evaluation = options_.evaluation, .lower = options_.lower});
+    for (std::string& name : ir::unbound_dims(graph, {})) graph_dims_.insert(std::move(name));
     LibraryFunction function{.name = given.name};
     for (const Target& target : targets) {
       Program program = compile_graph(graph, machine_of(target), {.lower = options_.lower}).program;
@@ -188,7 +189,7 @@ class Planner {
       plan_.dims.push_back({name, names.identifier(name), most->second});
     }
     for (const auto& [name, size] : options_.most)
-      if (!unknown.contains(name))
+      if (!unknown.contains(name) && !graph_dims_.contains(name))
         throw UserError(fmt::format("no graph of the library has an unknown dim {} (of at most {})", name, size),
                         "library_dims", "give the largest sizes of unknown dims only");
     for (const auto& [name, size] : options_.sizes)
@@ -210,10 +211,13 @@ class Planner {
       Init init = entry != given.end() ? *entry->second : state.is_parameter ? Init::automatic() : Init::zeros();
       check_init(init, state.name);
       if (state.shape.numel().value()) init = resolved_init(init, state.shape.evaluate({}));
-      if (init.kind != Init::Kind::constant && !state.shape.numel().value())
-        throw UserError(fmt::format("the initial value of {} is no constant, but its shape {} depends on a call",
+      const bool needs_no_size = init.kind == Init::Kind::constant || init.kind == Init::Kind::normal ||
+                                 init.kind == Init::Kind::uniform || init.kind == Init::Kind::automatic;
+      if (!state.shape.numel().value() && !needs_no_size)
+        throw UserError(fmt::format("the initial value of {} depends on its shape {}, which depends on a call",
                                     state.name, state.shape.to_string()),
-                        "library_values", "give the sizes of its dims, or a constant");
+                        "library_values",
+                        "give the sizes of its dims, or a constant, normal or uniform distribution");
       plan_.initials.push_back(init);
     }
   }
@@ -230,7 +234,7 @@ class Planner {
   LibraryPlan plan_;
   CNames state_names_;
   std::map<std::string, int> state_of_;
-  std::set<std::string> embedded_, used_sizes_;
+  std::set<std::string> embedded_, used_sizes_, graph_dims_;
 };
 
 }  // namespace

@@ -53,7 +53,15 @@ InitialValueEmitter::Draw InitialValueEmitter::draw(Value* element, Value* seed,
   return {uniform(b_, words[0], words[1]), uniform(b_, words[2], words[3])};
 }
 
-Value* InitialValueEmitter::random_number(const LibraryInitial& initial, Value* element, Value* seed) {
+Value* InitialValueEmitter::deviation(const LibraryInitial& initial, Value* fan_in) {
+  Value* given = llvm::ConstantFP::get(b_.getDoubleTy(), initial.b);
+  if (initial.fan_in.terms.empty()) return given;
+  Value* fan = b_.CreateSIToFP(at_least(fan_in, 1), b_.getDoubleTy());
+  return b_.CreateFDiv(given, b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, fan));
+}
+
+Value* InitialValueEmitter::random_number(const LibraryInitial& initial, Value* element, Value* seed,
+                                          Value* deviation) {
   llvm::Type* f64_type = b_.getDoubleTy();
   const auto constant = [&](double value) { return llvm::ConstantFP::get(f64_type, value); };
   const Draw numbers = draw(element, seed, initial.stream);
@@ -66,13 +74,13 @@ Value* InitialValueEmitter::random_number(const LibraryInitial& initial, Value* 
   Value* logarithm = math("log", b_.CreateFSub(constant(1), numbers.first));
   Value* radius = b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, b_.CreateFMul(constant(-2), logarithm));
   Value* cosine = math("cos", b_.CreateFMul(constant(2 * std::numbers::pi), numbers.second));
-  return b_.CreateFAdd(constant(initial.a), b_.CreateFMul(b_.CreateFMul(constant(initial.b), radius), cosine));
+  return b_.CreateFAdd(constant(initial.a), b_.CreateFMul(b_.CreateFMul(deviation, radius), cosine));
 }
 
 llvm::Function* InitialValueEmitter::function(const LibraryTensor& state, const LibraryInitial& initial) {
   static const TargetCpu any{.cpu = "x86-64", .features = {}};
   llvm::Function* f = start(fmt::format("{}_initial{}", library_.prefix, functions_++), b_.getVoidTy(),
-                            {ptr(), i64(), i64()}, llvm::GlobalValue::InternalLinkage);
+                            {ptr(), i64(), i64(), i64()}, llvm::GlobalValue::InternalLinkage);
   Value *values = f->getArg(0), *elements = f->getArg(1), *seed = f->getArg(2);
   const DType dtype = is_complex(state.dtype) ? real_part(state.dtype) : state.dtype;
   const auto copy = [&](const std::string& data) {
@@ -95,9 +103,10 @@ llvm::Function* InitialValueEmitter::function(const LibraryTensor& state, const 
       });
       break;
     case LibraryInitial::Kind::normal:
-    case LibraryInitial::Kind::uniform:
+    case LibraryInitial::Kind::uniform: {
+      Value* const spread = deviation(initial, f->getArg(3));
       repeat(elements, [&](Value* i) {
-        Value* drawn = scalars.cast(random_number(initial, i, seed), f64, dtype);
+        Value* drawn = scalars.cast(random_number(initial, i, seed, spread), f64, dtype);
         if (dtype == boolean) drawn = b_.CreateZExt(drawn, b_.getInt8Ty());
         const auto size = static_cast<std::int64_t>(size_in_bytes(state.dtype));
         Value* at = byte(values, b_.CreateMul(i, number(size)));
@@ -106,6 +115,7 @@ llvm::Function* InitialValueEmitter::function(const LibraryTensor& state, const 
           b_.CreateStore(llvm::Constant::getNullValue(drawn->getType()), byte(at, number(size / 2)));
       });
       break;
+    }
   }
   b_.CreateRetVoid();
   return f;

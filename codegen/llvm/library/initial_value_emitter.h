@@ -9,7 +9,7 @@ class InitialValueEmitter : public ModuleCode {
  public:
   InitialValueEmitter(llvm::Module& module, const Library& library) : ModuleCode(module, library) {}
 
-  /// Returns void (ptr values, i64 elements, i64 seed), which sets all elements of a state.
+  /// Returns void (ptr values, i64 elements, i64 seed, i64 fan_in), which sets all elements of a state.
   llvm::Function* function(const LibraryTensor& state, const LibraryInitial& initial);
 
  private:
@@ -18,7 +18,8 @@ class InitialValueEmitter : public ModuleCode {
     Value *first, *second;
   };
   Draw draw(Value* element, Value* seed, std::uint64_t stream);
-  Value* random_number(const LibraryInitial& initial, Value* element, Value* seed);
+  Value* random_number(const LibraryInitial& initial, Value* element, Value* seed, Value* deviation);
+  Value* deviation(const LibraryInitial& initial, Value* fan_in);
 
   int functions_ = 0;
 };

@@ -122,7 +122,9 @@ struct LibraryDim {
 struct LibraryInitial {
   enum class Kind : std::uint8_t { constant, normal, uniform, values, random_state };
   Kind kind = Kind::constant;
-  double a = 0, b = 0;       ///< constant; mean and deviation; bounds
+  double a = 0, b = 0;  ///< constant; mean and deviation; bounds
+  /// Of `normal`, if its shape has late-bound dims: the deviation is b divided by the square root of this size.
+  LibrarySize fan_in = {};
   std::uint64_t stream = 0;  ///< of random numbers
   std::string bytes = {};    ///< `values`; `constant`: of one element
 };

@@ -103,13 +103,17 @@ class CpuLibrary {
                                                 what)})};
   }
 
-  static LibraryInitial initial(const LibrarySlot& slot, const Init& init) {
+  LibraryInitial initial(const LibrarySlot& slot, const Init& init) const {
     const auto bytes_of = [](const HostTensor& value) {
       return std::string(reinterpret_cast<const char*>(value.data()), value.bytes());
     };
     LibraryInitial result{.a = init.a, .b = init.b, .stream = random_stream(slot.name)};
     if (slot.name == "rng" && slot.dtype == i64 && slot.shape.numel().is(2)) {
       result.kind = LibraryInitial::Kind::random_state;
+    } else if (init.kind == Init::Kind::automatic && slot.shape.rank() >= 2) {  // see resolved_init()
+      result.kind = LibraryInitial::Kind::normal;
+      result.b = 1;
+      result.fan_in = library_size(slot.shape[slot.shape.rank() - 1], plan_);
     } else if (init.kind == Init::Kind::normal || init.kind == Init::Kind::uniform) {
       result.kind = init.kind == Init::Kind::normal ? LibraryInitial::Kind::normal : LibraryInitial::Kind::uniform;
     } else if (init.kind == Init::Kind::values) {

@@ -37,6 +37,9 @@ std::vector<Case> exposures(const Case& from);
 /// splits of dims by name, sharded states and parameters, meshes of 2, 3, 4 and 2x2 processes: oracle_shard.cpp.
 Complaint divided(const Case& from);
 
+/// A C library of the graph has the results of compile(), to the bit: oracle_library.cpp.
+Complaint in_library(const Case& from);
+
 /// The text of each form below the graph, on a CPU and a GPU, parses to the same form: kernels, fused graphs, and
 /// programs: oracle_forms.cpp.
 Complaint loops(const Case& from);

@@ -114,6 +114,7 @@ std::span<const Oracle> compiled_oracles() {
       {"exposed", "any values of the graph agree with the interpreter when they are its only outputs", exposed,
        exposures},
       {"targets", "code for x86-64-v2 and v3 agrees with the interpreter", targets},
+      {"library", "a C library for x86-64-v3 has the bits of machine code in this process", in_library},
       {"kernels", "kernels access only their own memory, and read nothing uninitialized", kernels},
       {"loops", "kernels for x86-64-v4 and sm_90a print the same after parsing", loops},
       {"regions", "fused graphs for x86-64-v4 and sm_90a print the same after parsing, and have the same programs",
