@@ -6,8 +6,10 @@
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/graphs/loop_cases.h"
 #include "tests/support/graphs/small_models.h"
+#include "tests/support/library/library_golden.h"
 #include "tests/support/library/library_runner.h"
 #include "tests/support/programs/memory_store.h"
+#include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -51,19 +53,65 @@ void check_same_bits(const ir::Graph& graph, const std::vector<Initializer>& ini
   }
 }
 
-}  // namespace
+/// A training step of a small model, and its initial values.
+struct Step {
+  ir::Graph graph;
+  std::vector<Initializer> initializers;
+};
 
-TEST_CASE("library: training steps have the bits of compile()", "[library]") {
-  Graph g("gpt");
-  const models::Gpt model(g, small_gpt());
-  const Tensor tokens = g.input("tokens", i64, {Dim("B"), Dim("T") + 1});
-  const ir::Graph step = training_step(g, model.loss(tokens), AdamW{.lr = 1e-3});
+template <class Config>
+Step step_of(const Config& config, const Optimizer& optimizer, const TrainingOptions& options = {.clip_norm = 1}) {
+  models::LossGraph forward = models::loss_graph(config);
+  return {training_step(forward.graph, "loss", optimizer, options), std::move(forward.initializers)};
+}
+
+std::vector<Run> token_runs(const std::vector<std::string>& names) {
   std::vector<Run> runs;
   for (const auto& [B, T] : {std::pair<std::int64_t, std::int64_t>{2, 9}, {3, 16}, {1, 1}}) {
     HostTensor ids(i64, {B, T + 1});
     for (std::int64_t i = 0; i < ids.numel(); ++i) ids.set_int(i, (i * 7) % 31);
-    runs.push_back({{{"B", B}, {"T", T}}, {{"tokens", ids}}});
+    Run& run = runs.emplace_back(Run{{{"B", B}, {"T", T}, {"S", T + 1}}, {}});
+    for (const std::string& name : names) run.inputs.set(name, ids);
   }
-  for (const char* const target : {"x86-64-v2", "x86-64-v3"})
-    check_same_bits(step, g.initializers(), runs, {{"B", 3}, {"T", 16}}, target);
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("library: training steps of a GPT have the bits of compile()", "[library]") {
+  const Step step = step_of(small_gpt(), AdamW{.lr = 1e-3});
+  for (const char* const target : {"host", "x86-64-v2"})
+    check_same_bits(step.graph, step.initializers, token_runs({"tokens"}), {{"B", 3}, {"T", 16}}, target);
+}
+
+TEST_CASE("library: training steps in bf16 and f64, of other models and optimizers", "[library]") {
+  const DimBindings most{{"B", 3}, {"T", 16}};
+  const Step llama = step_of(small_llama(bf16), AdamW{.lr = 1e-3});
+  check_same_bits(llama.graph, llama.initializers, token_runs({"tokens"}), most, "host");
+  const Step mixed = step_of(small_gpt(), Lion{}, {.precision = bf16});
+  check_same_bits(mixed.graph, mixed.initializers, token_runs({"tokens"}), most, "host");
+  const Step pair = step_of(small_encoder_decoder(f64), SGD{.lr = 0.1, .momentum = 0.9});
+  check_same_bits(pair.graph, pair.initializers, token_runs({"src", "tgt"}), {{"B", 3}, {"S", 17}, {"T", 17}},
+                  "host");
+}
+
+TEST_CASE("library: loops and their gradients have the bits of compile()", "[library]") {
+  for (const LoopCase& each : loop_cases()) {
+    const ir::Graph graph = each.graph(f32, false);
+    check_same_bits(graph, {}, {{{}, each.arguments(f32)}}, {}, "host");
+  }
+}
+
+TEST_CASE("library: golden cases have the bits of compile()", "[library]") {
+  const std::filesystem::path folder = test_data("goldens");
+  for (const golden::Case& which : golden::cases()) {
+    CAPTURE(which.name);
+    golden::LibraryGoldenRunner runner;
+    const golden::Files files = golden::load(folder, which.name);
+    for (const auto& found : {golden::compare_values(which, files, runner, f32, golden::f32_tolerance),
+                              golden::compare_training(which, files, runner, f32, golden::f32_tolerance)}) {
+      INFO(golden::report(found));
+      CHECK(golden::all_good(found));
+    }
+  }
 }

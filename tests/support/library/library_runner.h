@@ -56,6 +56,7 @@ class LibraryRunner {
   const EmittedLibrary& files() const { return library_; }
   /// The address of a function of the library, such as "_run".
   void* address(const std::string& suffix) { return code_->addresses({prefix_ + suffix})[0]; }
+  void* init_address() { return code_->addresses({init_})[0]; }
 
  private:
   void read_description();
