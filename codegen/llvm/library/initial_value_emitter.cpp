@@ -45,11 +45,11 @@ Value* uniform(llvm::IRBuilder<>& b, Value* high, Value* low) {
 
 }  // namespace
 
-InitialValueEmitter::Draw InitialValueEmitter::draw(Value* element, Value* seed, std::uint64_t stream) {
+InitialValueEmitter::Draw InitialValueEmitter::draw(Value* element) {
   const auto low = [&](Value* word) { return b_.CreateTrunc(word, b_.getInt32Ty()); };
   const auto high = [&](Value* word) { return low(b_.CreateLShr(word, 32)); };
-  Value* of = b_.getInt64(stream);
-  const Words words = philox(b_, {low(element), high(element), low(of), high(of)}, {low(seed), high(seed)});
+  const Words words =
+      philox(b_, {low(element), high(element), low(stream_), high(stream_)}, {low(seed_), high(seed_)});
   return {uniform(b_, words[0], words[1]), uniform(b_, words[2], words[3])};
 }
 
@@ -60,11 +60,10 @@ Value* InitialValueEmitter::deviation(const LibraryInitial& initial, Value* fan_
   return b_.CreateFDiv(given, b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, fan));
 }
 
-Value* InitialValueEmitter::random_number(const LibraryInitial& initial, Value* element, Value* seed,
-                                          Value* deviation) {
+Value* InitialValueEmitter::random_number(const LibraryInitial& initial, Value* element, Value* deviation) {
   llvm::Type* f64_type = b_.getDoubleTy();
   const auto constant = [&](double value) { return llvm::ConstantFP::get(f64_type, value); };
-  const Draw numbers = draw(element, seed, initial.stream);
+  const Draw numbers = draw(element);
   if (initial.kind == LibraryInitial::Kind::uniform)
     return b_.CreateFAdd(constant(initial.a), b_.CreateFMul(constant(initial.b - initial.a), numbers.first));
   // Box and Muller 1958
@@ -79,9 +78,13 @@ Value* InitialValueEmitter::random_number(const LibraryInitial& initial, Value* 
 
 llvm::Function* InitialValueEmitter::function(const LibraryTensor& state, const LibraryInitial& initial) {
   static const TargetCpu any{.cpu = "x86-64", .features = {}};
-  llvm::Function* f = start(fmt::format("{}_initial{}", library_.prefix, functions_++), b_.getVoidTy(),
-                            {ptr(), i64(), i64(), i64()}, llvm::GlobalValue::InternalLinkage);
-  Value *values = f->getArg(0), *elements = f->getArg(1), *seed = f->getArg(2);
+  llvm::Function*& f =
+      functions_[{initial.kind, state.dtype, initial.a, initial.b, initial.fan_in.terms.empty(), initial.bytes}];
+  if (f) return f;
+  f = start(fmt::format("{}_initial{}", library_.prefix, functions_.size()), b_.getVoidTy(),
+            {ptr(), i64(), i64(), i64(), i64()}, llvm::GlobalValue::InternalLinkage);
+  Value *values = f->getArg(0), *elements = f->getArg(1);
+  seed_ = f->getArg(2), stream_ = f->getArg(3);
   const DType dtype = is_complex(state.dtype) ? real_part(state.dtype) : state.dtype;
   const auto copy = [&](const std::string& data) {
     b_.CreateMemCpy(values, llvm::MaybeAlign(), bytes(data, "initial", llvm::Align(8)), llvm::MaybeAlign(),
@@ -91,7 +94,7 @@ llvm::Function* InitialValueEmitter::function(const LibraryTensor& state, const 
   switch (initial.kind) {
     case LibraryInitial::Kind::values: copy(initial.bytes); break;
     case LibraryInitial::Kind::random_state:
-      b_.CreateStore(seed, values);
+      b_.CreateStore(seed_, values);
       b_.CreateStore(number(0), word(values, 1));
       break;
     case LibraryInitial::Kind::constant:
@@ -104,9 +107,9 @@ llvm::Function* InitialValueEmitter::function(const LibraryTensor& state, const 
       break;
     case LibraryInitial::Kind::normal:
     case LibraryInitial::Kind::uniform: {
-      Value* const spread = deviation(initial, f->getArg(3));
+      Value* const spread = deviation(initial, f->getArg(4));
       repeat(elements, [&](Value* i) {
-        Value* drawn = scalars.cast(random_number(initial, i, seed, spread), f64, dtype);
+        Value* drawn = scalars.cast(random_number(initial, i, spread), f64, dtype);
         if (dtype == boolean) drawn = b_.CreateZExt(drawn, b_.getInt8Ty());
         const auto size = static_cast<std::int64_t>(size_in_bytes(state.dtype));
         Value* at = byte(values, b_.CreateMul(i, number(size)));

@@ -110,7 +110,7 @@ void InterfaceEmitter::emit_init(llvm::Function* choose) {
       bind_dims(dims);
       for (std::size_t i = 0; i < fill.size(); ++i)
         b_.CreateCall(fill[i], {load_pointer(states, static_cast<std::int64_t>(i)), size(library_.states[i].elements),
-                                seed, size(library_.initials[i].fan_in)});
+                                seed, b_.getInt64(library_.initials[i].stream), size(library_.initials[i].fan_in)});
     });
   }
   b_.CreateStore(level, half_word(instance, InstanceLayout::level));

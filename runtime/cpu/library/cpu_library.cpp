@@ -98,9 +98,7 @@ class CpuLibrary {
         .is_written = role == LibraryTensor::Role::output || (role == LibraryTensor::Role::state && slot.is_written),
         .error = messages_.add_all({fmt::format("{} is null", what),
                                     fmt::format("{} must be aligned to {} bytes", what, bytes),
-                                    fmt::format("{} is written or read by the run, and overlaps with memory that it "
-                                                "writes or reads otherwise",
-                                                what)})};
+                                    fmt::format("{} overlaps with other memory of the call", what)})};
   }
 
   LibraryInitial initial(const LibrarySlot& slot, const Init& init) const {

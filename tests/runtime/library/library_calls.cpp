@@ -87,7 +87,7 @@ TEST_CASE("library: every fault of a call has a message", "[library]") {
   CHECK_THAT(with(call.states_at, nullptr), Contains("the pointer to the states is null"));
   CHECK_THAT(with(call.states[1], nullptr), Contains("the state sum: f32[4] is null"));
   CHECK_THAT(with(call.rows_at, call.table + 2),
-             Contains("the output rows: f32[n, 4] is written") && Contains("overlaps"));
+             Contains("the output rows: f32[n, 4] overlaps with other memory of the call"));
   CHECK_THAT(with(call.rows_at, call.workspace.data() + 64), Contains("overlaps"));
   CHECK_THAT(with(call.workspace_at, nullptr), Contains("the pointer to the workspace is null"));
   CHECK_THAT(with(call.workspace_bytes, 10), Contains("too small") && Contains("lookup_workspace_bytes"));
