@@ -60,10 +60,6 @@ std::vector<Target> targets_of(const LibraryOptions& options) {
   return targets;
 }
 
-LibrarySlot slot_of(const Program::Slot& slot, CNames& names) {
-  return {slot.name, names.identifier(slot.name), slot.dtype, slot.shape, slot.is_parameter, slot.is_updated};
-}
-
 /// Builds a plan: compiles the graphs and merges what they share.
 class Planner {
  public:
@@ -101,8 +97,8 @@ class Planner {
     }
     const Program& program = function.programs[0];
     CNames inputs, outputs;
-    for (const Program::Slot& slot : program.inputs) function.inputs.push_back(slot_of(slot, inputs));
-    for (const Program::Slot& slot : program.outputs) function.outputs.push_back(slot_of(slot, outputs));
+    for (const Program::Slot& slot : program.inputs) function.inputs.push_back(library_slot(slot, inputs));
+    for (const Program::Slot& slot : program.outputs) function.outputs.push_back(library_slot(slot, outputs));
     for (const Program::Slot& slot : program.states) function.states.push_back(add_state(slot, given));
     function.checks = program.checks;
     for (const auto& [name, size] : options_.sizes)
@@ -120,7 +116,7 @@ class Planner {
     }
     const auto [entry, is_new] = state_of_.try_emplace(slot.name, static_cast<int>(plan_.states.size()));
     if (is_new) {
-      plan_.states.push_back(slot_of(slot, state_names_));
+      plan_.states.push_back(library_slot(slot, state_names_));
       return entry->second;
     }
     LibrarySlot& known = plan_.states[entry->second];

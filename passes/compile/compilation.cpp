@@ -101,7 +101,8 @@ std::string print_stage(const Compilation& now, std::string_view label) {
   if (found == all.size()) throw_unknown_stage(label, all);
   if (all[found].print) return all[found].print(now);
   if (all[found].part != Stage::Part::code) return ir::print(now.graph);
-  return print_code(now.program, *std::ranges::find(now.machine.code, label, &CodeStage::name));
+  return print_code(now.program, *std::ranges::find(now.machine.code, label, &CodeStage::name),
+                    now.request.plan_sizes);
 }
 
 ir::Graph requested_graph(ir::Graph graph, CompileRequest request) {

@@ -29,6 +29,7 @@ struct Stage {
   bool (*enabled)(const CompileRequest&) = nullptr;  ///< null: always
   bool (*available)(const Machine&) = nullptr;       ///< null: on every machine
   ir::Graph (*pass)(ir::Graph, const CompileRequest&, const Machine&) = nullptr;
+  bool needs_sizes = false;                            ///< CompileRequest::plan_sizes must bind every dim
   bool needs_request = false;                          ///< `lathe opt` cannot run the pass by its name alone
   std::string (*step)(Compilation&) = nullptr;         ///< returns its result as text: "12 regions"
   std::string (*print)(const Compilation&) = nullptr;  ///< prints the form that a step produced

@@ -265,6 +265,7 @@ const std::vector<Stage>& stages() {
       {.part = Part::lowering,
        .name = "memory-plan",
        .doc = "temporaries get their offsets in one arena",
+       .needs_sizes = true,
        .step = memory_plan,
        .print = [](const Compilation& now) { return print_plan(*now.plan, now.program); }},
   };
@@ -276,7 +277,8 @@ std::vector<Stage> stages_of(const Machine& machine) {
   for (const Stage& stage : stages())
     if (!stage.available || stage.available(machine)) found.push_back(stage);
   for (const CodeStage& code : machine.code)
-    found.push_back({.part = Part::code, .name = code.name, .doc = code.doc});
+    found.push_back(
+        {.part = Part::code, .name = code.name, .doc = code.doc, .needs_sizes = code.print_program != nullptr});
   std::vector<std::string> names;
   for (const Stage& stage : found) names.push_back(stage.name);
   names = ir::numbered(std::move(names));

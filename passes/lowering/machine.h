@@ -19,11 +19,14 @@ namespace lathe {
 /// Builds the kernels of a region, each with its launch.
 using RegionSchedule = std::function<std::vector<KernelContext::Built>(const LoweringContext&, const Region&)>;
 
-/// A representation of kernels that the code generator can print: LLVM IR, assembly, CUDA C++.
+/// A form of a program that the code generator can print: its kernels as LLVM IR, assembly or CUDA C++; or what runs
+/// them.
 struct CodeStage {
   std::string name, doc;
   std::string comment = "//";  ///< comment prefix of that language
-  std::function<std::string(const kernel::Kernel&)> print;
+  std::function<std::string(const kernel::Kernel&)> print = {};
+  /// Instead of `print`: prints the whole program, for these sizes of all dims.
+  std::function<std::string(const Program&, const DimBindings&)> print_program = {};
 };
 
 /// Everything that compilation needs to know about one kind of hardware: the schedules of its regions, and facts for

@@ -6,7 +6,7 @@
 
 namespace lathe {
 
-/// Prints all kernels in the form of a code stage.
-std::string print_code(const Program& program, const CodeStage& stage);
+/// Prints a program in the form of a code stage. `sizes` are those of CodeStage::print_program.
+std::string print_code(const Program& program, const CodeStage& stage, const DimBindings& sizes);
 
 }  // namespace lathe

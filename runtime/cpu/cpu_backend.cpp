@@ -19,20 +19,28 @@ namespace {
 
 using codegen::TargetCpu;
 
-Machine machine_for(const TargetCpu& cpu) {
+/// `name` is the one that `cpu` was resolved from.
+Machine machine_for(const TargetCpu& cpu, const std::string& name) {
   Machine machine = cpu_machine(cpu_info(cpu));
-  machine.code = {{"llvm", "kernels as LLVM IR", ";",
-                   [cpu](const kernel::Kernel& kernel) { return codegen::emit_llvm_ir(kernel, cpu); }},
-                  {"asm", "kernels as assembly", "#",
-                   [cpu](const kernel::Kernel& kernel) { return codegen::emit_assembly(kernel, cpu); }}};
+  machine.code = {
+      {.name = "driver",
+       .doc = "the function of a C library that runs the kernels, as LLVM IR",
+       .comment = ";",
+       .print_program = [name](const Program& program,
+                               const DimBindings& sizes) { return cpu_driver_text(plan_of(program, name, sizes)); }},
+      {"llvm", "kernels as LLVM IR", ";",
+       [cpu](const kernel::Kernel& kernel) { return codegen::emit_llvm_ir(kernel, cpu); }},
+      {"asm", "kernels as assembly", "#",
+       [cpu](const kernel::Kernel& kernel) { return codegen::emit_assembly(kernel, cpu); }}};
   return machine;
 }
 
 class CpuDevice : public Device {
  public:
-  CpuDevice(TargetCpu cpu, const DeviceOptions& options) : cpu_(std::move(cpu)), options_(options) {}
+  CpuDevice(std::string_view name, const DeviceOptions& options)
+      : name_(name), cpu_(TargetCpu::named(name)), options_(options) {}
 
-  Machine machine() const override { return machine_for(cpu_); }
+  Machine machine() const override { return machine_for(cpu_, name_); }
 
   LoadedProgram load(const Program& program, const LoadOptions& options) const override {
     const codegen::JitOptions jit{.target = cpu_, .threads = options_.compiling_threads};
@@ -73,6 +81,7 @@ class CpuDevice : public Device {
   }
 
  private:
+  std::string name_;
   TargetCpu cpu_;
   DeviceOptions options_;
 };
@@ -87,10 +96,12 @@ class CpuBackend : public Backend {
   std::string names() const override { return list_of(TargetCpu::names()); }
   void check(std::string_view target) const override { TargetCpu::named(target); }
 
-  Machine machine(std::string_view target) const override { return machine_for(TargetCpu::named(target)); }
+  Machine machine(std::string_view target) const override {
+    return machine_for(TargetCpu::named(target), std::string(target));
+  }
 
   std::unique_ptr<Device> open(std::string_view target, const DeviceOptions& options) const override {
-    return std::make_unique<CpuDevice>(TargetCpu::named(target), options);
+    return std::make_unique<CpuDevice>(target, options);
   }
 
   EmittedLibrary emit(const LibraryPlan& plan) const override { return emit_cpu_library(plan); }

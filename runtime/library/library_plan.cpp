@@ -24,4 +24,25 @@ std::int64_t LibraryPlan::file_bytes() const {
   return bytes;
 }
 
+LibrarySlot library_slot(const Program::Slot& slot, CNames& names) {
+  return {slot.name, names.identifier(slot.name), slot.dtype, slot.shape, slot.is_parameter, slot.is_updated};
+}
+
+LibraryPlan plan_of(const Program& program, const std::string& target, const DimBindings& most) {
+  LibraryPlan plan{.prefix = CNames().identifier(program.name), .targets = {target}};
+  CNames dims, states, inputs, outputs;
+  for (const auto& [name, size] : most)
+    plan.dims.push_back({name, dims.identifier(name), std::max<std::int64_t>(1, size)});
+  LibraryFunction function{.name = "", .checks = program.checks, .programs = {program}};
+  for (const Program::Slot& slot : program.inputs) function.inputs.push_back(library_slot(slot, inputs));
+  for (const Program::Slot& slot : program.outputs) function.outputs.push_back(library_slot(slot, outputs));
+  for (const Program::Slot& slot : program.states) {
+    function.states.push_back(static_cast<int>(plan.states.size()));
+    plan.states.push_back(library_slot(slot, states));
+    plan.initials.push_back(Init::zeros());
+  }
+  plan.functions.push_back(std::move(function));
+  return plan;
+}
+
 }  // namespace lathe

@@ -5,6 +5,7 @@
 
 #include "ir/options/init.h"
 #include "passes/program/program.h"
+#include "runtime/library/c_names.h"
 #include "runtime/library/library_options.h"
 
 namespace lathe {
@@ -38,15 +39,15 @@ struct LibraryFunction {
 /// A library before code generation, independent of the backend.
 struct LibraryPlan {
   std::string prefix;
-  std::vector<std::string> targets;
-  std::vector<LibraryDimension> dims;
-  std::vector<LibrarySlot> states;
-  std::vector<Init> initials;  ///< by state
-  std::vector<LibraryFunction> functions;
-  Tensors embedded;
-  std::string file_header;  ///< the start of a .safetensors file with the states of known sizes
-  std::string init;         ///< symbol of the function that initialises the library
-  std::string description;  ///< JSON
+  std::vector<std::string> targets = {};
+  std::vector<LibraryDimension> dims = {};
+  std::vector<LibrarySlot> states = {};
+  std::vector<Init> initials = {};  ///< by state
+  std::vector<LibraryFunction> functions = {};
+  Tensors embedded = {};
+  std::string file_header = {};  ///< the start of a .safetensors file with the states of known sizes
+  std::string init = {};         ///< symbol of the function that initialises the library
+  std::string description = {};  ///< JSON
   int threads = 1;
 
   /// Returns the bytes of the states of known sizes, which come first in a block.
@@ -54,5 +55,11 @@ struct LibraryPlan {
   /// Returns the states in the order of a block: those of known sizes as in a .safetensors file, then the others.
   std::vector<int> block_order() const;
 };
+
+/// Returns a slot of a program as one of the C interface.
+LibrarySlot library_slot(const Program::Slot& slot, CNames& names);
+
+/// Returns a library of one compiled program, without initial values, to print its code. `most` binds all dims.
+LibraryPlan plan_of(const Program& program, const std::string& target, const DimBindings& most);
 
 }  // namespace lathe

@@ -133,10 +133,7 @@ void DriverEmitter::point_tensors(Value* call, Value* workspace) {
   for (std::size_t i = 0; i < where_.size(); ++i) {
     const LibraryBuffer& buffer = program_->buffers[i];
     switch (buffer.kind) {
-      case LibraryBuffer::Kind::tensor:
-        where_[i] = tensor(call, layout, entry_->tensors[buffer.number]);
-        where_[i]->setName(entry_->tensors[buffer.number].name);
-        break;
+      case LibraryBuffer::Kind::tensor: where_[i] = tensor(call, layout, entry_->tensors[buffer.number]); break;
       case LibraryBuffer::Kind::constant:
         where_[i] = bytes(program_->constants[buffer.number], "constant", llvm::Align(alignment));
         break;
@@ -149,6 +146,7 @@ void DriverEmitter::point_tensors(Value* call, Value* workspace) {
       case LibraryBuffer::Kind::slice:
       case LibraryBuffer::Kind::unused: where_[i] = llvm::ConstantPointerNull::get(b_.getPtrTy()); break;
     }
+    if (llvm::isa<llvm::Instruction>(where_[i])) where_[i]->setName(buffer.name);
   }
 }
 
@@ -173,6 +171,7 @@ void DriverEmitter::write_record(std::size_t number_of) {
   const auto set = [&](LaunchRecord which, Value* value) {
     b_.CreateStore(value, word(one, static_cast<int>(which)));
   };
+  one->setName(fmt::format("launch{}", number_of));
   const std::string symbol = kernel_symbol(library_, level_, launch.kernel);
   auto* run_type = llvm::FunctionType::get(b_.getVoidTy(), {ptr(), ptr(), i64(), i64(), ptr()}, false);
   auto* extent_type = llvm::FunctionType::get(i64(), {ptr()}, false);

@@ -39,7 +39,8 @@ llvm::Value* LaunchFunctions::grain(Value* extent, Value* work) {
 }
 
 void LaunchFunctions::emit_prepare() {
-  prepare_ = start(prefix_ + "_prepare", b_.getVoidTy(), {ptr(), ptr(), b_.getInt1Ty(), i64(), i64()}, internal);
+  prepare_ = start(prefix_ + "_prepare", b_.getVoidTy(), {ptr(), ptr(), b_.getInt1Ty(), i64(), i64()}, internal,
+                   {"launch", "extent", "is_nonempty", "work", "bytes"});
   Value *record = prepare_->getArg(0), *given_work = prepare_->getArg(3), *bytes = prepare_->getArg(4);
   auto* extent_type = llvm::FunctionType::get(i64(), {ptr()}, false);
   Value* extent = b_.CreateCall(extent_type, prepare_->getArg(1), {field_pointer(record, LaunchRecord::dims)});
@@ -64,7 +65,8 @@ void LaunchFunctions::emit_prepare() {
 
 /// void (ptr record, i64 chunk, i64 worker, ptr status)
 void LaunchFunctions::emit_run_chunk() {
-  run_chunk_ = start(prefix_ + "_run_chunk", b_.getVoidTy(), {ptr(), i64(), i64(), ptr()}, internal);
+  run_chunk_ = start(prefix_ + "_run_chunk", b_.getVoidTy(), {ptr(), i64(), i64(), ptr()}, internal,
+                     {"launch", "chunk", "worker", "status"});
   Value *record = run_chunk_->getArg(0), *worker = run_chunk_->getArg(2);
   Value* grain = field(record, LaunchRecord::grain);
   Value* begin = b_.CreateMul(run_chunk_->getArg(1), grain, "begin");
@@ -94,7 +96,7 @@ void LaunchFunctions::emit_run_chunk() {
 
 /// void (ptr job, i64 index, i32 worker): runs chunk `index` of all chunks of the job's launches.
 void LaunchFunctions::emit_task() {
-  task_ = start(prefix_ + "_task", b_.getVoidTy(), {ptr(), i64(), b_.getInt32Ty()}, internal);
+  task_ = start(prefix_ + "_task", b_.getVoidTy(), {ptr(), i64(), b_.getInt32Ty()}, internal, {"job", "i", "worker"});
   Value* job = task_->getArg(0);
   Value* records = load_pointer(job, static_cast<int>(Job::records));
   llvm::AllocaInst* status = b_.CreateAlloca(i64(), nullptr, "status");
@@ -128,7 +130,8 @@ void LaunchFunctions::emit_task() {
 
 /// i64 (ptr records, i64 chunks, ptr workers)
 void LaunchFunctions::emit_in_parallel() {
-  in_parallel_ = start(prefix_ + "_in_parallel", i64(), {ptr(), i64(), ptr()}, internal);
+  in_parallel_ =
+      start(prefix_ + "_in_parallel", i64(), {ptr(), i64(), ptr()}, internal, {"launches", "chunks", "workers"});
   Value* workers = in_parallel_->getArg(2);
   llvm::AllocaInst* job = b_.CreateAlloca(i64(), number(static_cast<int>(Job::words)), "job");
   b_.CreateStore(in_parallel_->getArg(0), word(job, static_cast<int>(Job::records)));
@@ -143,7 +146,7 @@ void LaunchFunctions::emit_in_parallel() {
 
 /// i64 (ptr record): all chunks of one launch.
 void LaunchFunctions::emit_in_sequence() {
-  in_sequence_ = start(prefix_ + "_in_sequence", i64(), {ptr()}, internal);
+  in_sequence_ = start(prefix_ + "_in_sequence", i64(), {ptr()}, internal, {"launch"});
   Value* record = in_sequence_->getArg(0);
   llvm::AllocaInst *status = b_.CreateAlloca(i64(), nullptr, "status"),
                    *lowest = b_.CreateAlloca(i64(), nullptr, "lowest");
@@ -160,7 +163,8 @@ void LaunchFunctions::emit_in_sequence() {
 }
 
 void LaunchFunctions::emit_run_group() {
-  run_group_ = start(prefix_ + "_run_group", i64(), {ptr(), i64(), b_.getInt1Ty(), ptr()}, internal);
+  run_group_ = start(prefix_ + "_run_group", i64(), {ptr(), i64(), b_.getInt1Ty(), ptr()}, internal,
+                     {"launches", "count", "are_parts", "workers"});
   Value *records = run_group_->getArg(0), *count = run_group_->getArg(1), *workers = run_group_->getArg(3);
   llvm::AllocaInst *work = b_.CreateAlloca(i64(), nullptr, "work"),
                    *chunks = b_.CreateAlloca(i64(), nullptr, "chunks"),

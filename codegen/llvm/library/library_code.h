@@ -48,6 +48,7 @@ struct LibraryBuffer {
     unused,
   };
   Kind kind = Kind::unused;
+  std::string name = {};  ///< for IR
   int number = 0;
   std::int64_t offset = 0;
   int of = -1, loop = -1;    ///< of a slice

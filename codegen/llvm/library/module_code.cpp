@@ -10,9 +10,10 @@
 namespace lathe::codegen {
 
 llvm::Function* ModuleCode::start(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> arguments,
-                                  llvm::GlobalValue::LinkageTypes linkage) {
+                                  llvm::GlobalValue::LinkageTypes linkage, std::initializer_list<const char*> names) {
   function_ = llvm::Function::Create(llvm::FunctionType::get(result, arguments, false), linkage, name, module_);
   function_->setDoesNotThrow();
+  for (unsigned i = 0; const char* const argument : names) function_->getArg(i++)->setName(argument);
   b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
   return function_;
 }

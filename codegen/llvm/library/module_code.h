@@ -27,8 +27,9 @@ class ModuleCode {
   llvm::ConstantInt* error(LibraryError which) { return b_.getInt32(static_cast<std::uint32_t>(which)); }
 
   /// Starts a function, at its first block. Functions of the interface are visible to the program, others are not.
+  /// `names` are those of the arguments, for IR.
   llvm::Function* start(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> arguments,
-                        llvm::GlobalValue::LinkageTypes linkage);
+                        llvm::GlobalValue::LinkageTypes linkage, std::initializer_list<const char*> names = {});
   llvm::BasicBlock* block(const std::string& name);
   /// Continues in a new block if the condition holds; otherwise branches to `other`.
   void require(Value* condition, llvm::BasicBlock* other);

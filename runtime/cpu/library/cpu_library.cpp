@@ -196,4 +196,6 @@ EmittedLibrary emit_cpu_library(const LibraryPlan& plan) {
   return result;
 }
 
+std::string cpu_driver_text(const LibraryPlan& plan) { return codegen::driver_text(CpuLibrary(plan).code(), 0); }
+
 }  // namespace lathe

@@ -66,16 +66,17 @@ class ProgramCode {
     code_.buffers.resize(program_.buffers.size());
     int tensor = 0;
     for (const auto* slots : {&program_.inputs, &program_.outputs})
-      for (const Program::Slot& slot : *slots) at(slot.buffer) = {LibraryBuffer::Kind::tensor, tensor++};
+      for (const Program::Slot& slot : *slots)
+        at(slot.buffer) = {.kind = LibraryBuffer::Kind::tensor, .number = tensor++};
     for (std::size_t i = 0; i < program_.states.size(); ++i) {
       const Program::Slot& slot = program_.states[i];
       if (function_.states[i] < 0)
         at(slot.buffer) = {.kind = LibraryBuffer::Kind::embedded, .offset = offsets.at(slot.name)};
       else
-        at(slot.buffer) = {LibraryBuffer::Kind::tensor, tensor++};
+        at(slot.buffer) = {.kind = LibraryBuffer::Kind::tensor, .number = tensor++};
     }
     for (const auto& [buffer, value] : constant_tensors(program_)) {
-      at(buffer) = {LibraryBuffer::Kind::constant, static_cast<int>(code_.constants.size())};
+      at(buffer) = {.kind = LibraryBuffer::Kind::constant, .number = static_cast<int>(code_.constants.size())};
       code_.constants.emplace_back(reinterpret_cast<const char*>(value.data()), value.bytes());
     }
     place_arena();
@@ -88,6 +89,7 @@ class ProgramCode {
             .loop = slice->loop,
             .stride = size(slice->stride * static_cast<std::int64_t>(size_in_bytes(program_.buffers[b].dtype))),
             .is_reversed = slice->reverse};
+    for (std::size_t b = 0; b < program_.buffers.size(); ++b) code_.buffers[b].name = program_.buffers[b].name;
   }
 
   void add_launches(LibraryMessages& messages, std::vector<kernel::Kernel>& kernels,

@@ -71,7 +71,7 @@ class Dump {
           "give --after the name of a pass, or with --html fuse or memory-plan; lathe opt --list lists them");
     if (label == "all") return after_all();
     if (!exists || !is_enabled(stages_[found], now_.request)) throw_missing_stage(label, options_.target);
-    if (label == "memory-plan") require_sizes();
+    if (stages_[found].needs_sizes) require_sizes();
     return text_after(stages_[found]);
   }
 
@@ -112,7 +112,7 @@ class Dump {
     run_through(now_, Stage::Part::target, pipeline);
     const bool has_sizes = ir::unbound_dims(now_.graph, now_.request.plan_sizes).empty();
     for (std::size_t i = now_.next; i < stages_.size(); ++i)
-      if (is_enabled(stages_[i], now_.request) && (has_sizes || stages_[i].name != "memory-plan"))
+      if (is_enabled(stages_[i], now_.request) && (has_sizes || !stages_[i].needs_sizes))
         text += fmt::format("\n// after {}\n{}", stages_[i].label, text_after(stages_[i]));
     return text;
   }
