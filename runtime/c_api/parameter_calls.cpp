@@ -108,7 +108,10 @@ lathe_status lathe_parameters_list(lathe_parameters* parameters, size_t* count) 
 }
 
 lathe_status lathe_parameters_name(const lathe_parameters* parameters, size_t index, const char** name) {
-  return guarded([&] { needed(name, "name") = item(opened(parameters).names, index, "names in the list").c_str(); });
+  return guarded([&] {
+    const char*& to = needed(name, "name");
+    to = item(opened(parameters).names, index, "names in the list").c_str();
+  });
 }
 
 lathe_status lathe_parameters_contains(const lathe_parameters* parameters, const char* name, int32_t* contains) {
