@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
@@ -35,8 +36,9 @@ bool flag(std::string_view option, std::string_view value) {
 
 int number(std::string_view option, std::string_view value) {
   int result = 0;
-  const char* const end = value.data() + value.size();
-  const auto [rest, error] = std::from_chars(value.data(), end, result);
+  const char* const start = std::to_address(value.begin());
+  const char* const end = start + value.size();
+  const auto [rest, error] = std::from_chars(start, end, result);
   if (value.empty() || rest != end || error != std::errc()) wrong_value(option, value, "a whole number");
   return result;
 }

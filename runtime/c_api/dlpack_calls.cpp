@@ -38,11 +38,12 @@ void give(HostTensor value, DLManagedTensor** to) {
   *to = reinterpret_cast<DLManagedTensor*>(to_dlpack(std::move(value)));
 }
 
-/// Returns a tensor over the memory of a value on the host.
+/// Returns a tensor over the memory of a value on the host. Throws UserError [dlpack_device] if a GPU has it too.
 HostTensor shared_value(ParameterStore& store, std::string_view name) {
   const std::lock_guard lock(store.mutex);
-  (void)store.value_on_host(name);  // throws for an unknown name
-  StoredTensor& stored = store.values.find(name)->second;
+  const auto found = store.values.find(name);
+  if (found == store.values.end()) store.missing(name);
+  StoredTensor& stored = found->second;
   if (stored.device)
     throw UserError(fmt::format("{} is in {}", name, to_string(stored.location())), "dlpack_device",
                     "copy the value with lathe_parameters_get()");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the example in C and the example in Python, which must print the same lines.
+# Runs the example in C and the example in Python, which must print the same lines, and passes arrays of NumPy by DLPack.
 #   bindings.sh FOLDER PROGRAM LIBRARY SANITIZER
 set -euo pipefail
 folder=$1 program=$2 library=$3 sanitizer=$4
@@ -13,4 +13,5 @@ elif ! python3 -c 'import numpy' 2>/dev/null; then
 else
   diff <(echo "$expected") <(python3 "$folder/train.py" "$library" "$folder/curve.lathe") ||
     { echo "Python printed other lines" >&2; exit 1; }
+  python3 "$(dirname "$0")/dlpack.py" "$library"
 fi

@@ -1,8 +1,11 @@
 #include <catch2/catch.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "ir/support/tensors/dlpack.h"
+#include "runtime/c_api/handles.h"
+#include "runtime/parameters/parameter_store.h"
 #include "tests/c_api/support.h"
 
 using namespace lathe;
@@ -38,6 +41,12 @@ struct Given {
   ~Given() { tensor->deleter(tensor); }
   float* data() const { return static_cast<float*>(tensor->array.data); }
   std::vector<float> floats(std::size_t count) const { return {data(), data() + count}; }
+};
+
+/// A copy of a value on a GPU.
+struct OtherCopy final : DeviceTensor {
+  void copy_to(HostTensor& host) override { host.set(0, 5); }
+  dlpack::Device device() const override { return {dlpack::Device::cuda, 0}; }
 };
 
 }  // namespace
@@ -194,4 +203,18 @@ TEST_CASE("c api: a tensor that was given is returned on every error") {
   CHECK(none == nullptr);
   check_ok(lathe_call_run(call));  // the failed calls changed nothing
   CHECK(output_of(call, "sum") == std::vector<float>{46});
+}
+
+TEST_CASE("c api: a value that a GPU has too is copied, not shared") {
+  SmallCall small;
+  StoredTensor& stored = small.parameters->parameters.store()->values.find("w")->second;
+  stored.device = std::make_shared<OtherCopy>();
+  stored.device_is_current = true, stored.host_is_current = false;
+  DLManagedTensor* shared = nullptr;
+  CHECK(label_of(lathe_parameters_share_dlpack(small.parameters.get(), "w", &shared)) == "dlpack_device");
+  CHECK(std::string(lathe_last_error(LATHE_ERROR_HINT)) == "copy the value with lathe_parameters_get()");
+  CHECK(shared == nullptr);
+  float w[3] = {};
+  check_ok(lathe_parameters_get(small.parameters.get(), "w", LATHE_F32, 1, small.w_shape, nullptr, w));
+  CHECK(w[0] == 5);
 }
