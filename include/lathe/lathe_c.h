@@ -11,7 +11,7 @@
 ///
 /// Errors. Functions that return lathe_status catch all exceptions and return 0 on success. NULL is an error for
 /// every pointer whose comment does not allow it. After an error, handles and memory are as they were before, except
-/// that a run may have updated some states.
+/// that a run may have updated some states. LLVM ends the process if memory runs out while it generates code.
 ///
 /// Handles are destroyed by the caller, in any order: each keeps alive what it needs.
 ///

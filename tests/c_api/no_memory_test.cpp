@@ -67,3 +67,38 @@ TEST_CASE("c api: arguments and options without memory") {
   CHECK(count == 2);
   CHECK(output_of(small.call.get(), "sum") == std::vector<float>{46});
 }
+
+TEST_CASE("c api: graphs without memory") {
+  const std::string file = source_path("examples/bindings/curve.lathe").string();
+  const auto graph = made<lathe_graph>(lathe_graph_load, file.c_str());
+  char* text = nullptr;
+  CHECK(failures_of([&] { return lathe_graph_print(graph.get(), 1, &text); }) > 10);
+  CHECK(text != nullptr);
+  lathe_text_free(text);
+  lathe_graph* step = nullptr;
+  CHECK(failures_of([&] {
+          return lathe_graph_training_step(graph.get(), "loss", "adamw", nullptr, nullptr, 0, &step);
+        }) > 100);
+  CHECK(lathe_graph_destroy(step) == LATHE_OK);
+}
+
+TEST_CASE("c api: values without memory") {
+  SmallCall small;
+  float w[3] = {4, 5, 6};
+  CHECK(failures_of([&] {
+          return lathe_parameters_set(small.parameters.get(), "w", LATHE_F32, 1, small.w_shape, nullptr, w);
+        }) > 0);
+  CHECK(failures_of([&] {
+          return lathe_parameters_get(small.parameters.get(), "w", LATHE_F32, 1, small.w_shape, nullptr, w);
+        }) > 0);
+  CHECK(failures_of([&] {
+          return lathe_parameters_init(small.parameters.get(), small.graph.get(), "w", "normal", 0, 1, 2, nullptr,
+                                       nullptr, 0);
+        }) > 0);
+}
+
+TEST_CASE("c api: a run without memory") {
+  SmallCall small;
+  CHECK(failures_of([&] { return lathe_call_run(small.call.get()); }) > 0);
+  CHECK(output_of(small.call.get(), "sum") == std::vector<float>{46});
+}
