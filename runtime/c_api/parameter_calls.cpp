@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "frontend/init.h"
 #include "frontend/initial_values.h"
+#include "ir/options/init.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "runtime/c_api/caller_arrays.h"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "frontend/init.h"
 #include "frontend/initial_values.h"
+#include "ir/options/init.h"
 #include "ir/tensor/text/parser.h"
 #include "tests/c_api/support.h"
 

@@ -6,10 +6,10 @@
 #include <sstream>
 #include <string>
 
-#include "frontend/init.h"
 #include "frontend/initial_values.h"
 #include "frontend/train/optimizers/adam.h"
 #include "frontend/train/training.h"
+#include "ir/options/init.h"
 #include "ir/tensor/text/parser.h"
 #include "runtime/compile.h"
 #include "runtime/files/file_io.h"
