@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs a build into a scratch folder; configures, builds and runs programs against it, outside the tree: the first
-# program, and one with user-defined ops.
+# program, one with user-defined ops, and one in C.
 #   test.sh BUILD SOURCE COMPILER
 set -euo pipefail
 build=$1 source=$2 compiler=$3
@@ -17,7 +17,8 @@ done
 flags="${4:-} -I$scratch/own"
 build_in() {
   cmake -S "$1" -B "$1/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
-        -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_CXX_FLAGS="$flags"
+        -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF -DCMAKE_CXX_FLAGS="$flags" \
+        -DCMAKE_C_FLAGS="$flags"
   cmake --build "$1/build"
 }
 cp -r "$source/examples/first_program" "$scratch/app"
@@ -30,6 +31,18 @@ build_in "$scratch/custom"
 "$scratch/custom/build/first_program" | tee "$scratch/custom/output"
 grep -q '%1 = my.swish %x, %beta' "$scratch/custom/output"
 
+cp -r "$source/examples/bindings" "$scratch/c"
+cat >"$scratch/c/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(train LANGUAGES C)
+find_package(Lathe REQUIRED)
+add_executable(train train.c)
+target_link_libraries(train PRIVATE Lathe::c)
+END
+build_in "$scratch/c"
+"$scratch/c/build/train" "$scratch/c/curve.lathe" | tee "$scratch/c/output"
+grep -q '^step 200: loss 0.000' "$scratch/c/output"
+
 # No installed file refers to the tree, and the program learned its task.
 ! grep -rlF -e "$source" -e "$build" "$scratch/prefix/lib/cmake" "$scratch/prefix/include" ||
   { echo "the package names its build or source folder" >&2; exit 1; }
@@ -37,6 +50,10 @@ grep -q '%1 = my.swish %x, %beta' "$scratch/custom/output"
 needed=$(readelf -d "$scratch/app/build/first_program" | grep -oE 'NEEDED.*\[[^]]*' | sed 's/.*\[//')
 ! grep -vE '^(liblathe|libstdc\+\+|libgcc_s|libm|libc|libasan|libubsan|libtsan|ld-linux)' <<<"$needed" ||
   { echo "the program needs more than Lathe" >&2; exit 1; }
+needed=$(readelf -d "$scratch/c/build/train" | grep -oE 'NEEDED.*\[[^]]*' | sed 's/.*\[//')
+grep -q '^liblathe_c\.so\.1$' <<<"$needed"
+! grep -vE '^(liblathe_c|libm|libc|libasan|libubsan|libtsan|ld-linux)' <<<"$needed" ||
+  { echo "the program in C needs more than the C library" >&2; exit 1; }
 # Only the plugin, if there is one, is linked with an MPI.
 mpi='lib(mpi|open-rte|open-pal|pmix)'
 lathe=$scratch/prefix/bin/lathe library=$(find "$scratch/prefix" -name 'liblathe.so')

@@ -62,6 +62,7 @@ const std::vector<Layer>& layers() {
       {"runtime/cpu/", {"runtime/", "codegen/llvm/", "passes/", "ir/"}},
       {"runtime/cuda/", {"runtime/", "codegen/cuda/", "passes/", "ir/"}},
       {"runtime/mpi_plugin/", {"runtime/ranks/mpi/"}},
+      {"runtime/c_api/", {"runtime/", "frontend/", "passes/", "ir/"}},
       {"runtime/", {"runtime/", "passes/", "ir/"}},
       // Text needs no graphs; the other folders connect the DSL and the runtime.
       {"models/text/", {"models/text/", "runtime/files/", "ir/support/"}},
@@ -283,7 +284,7 @@ TEST_CASE("includes: public headers include no standard header that is slow to c
     }
 }
 
-TEST_CASE("includes: lathe.h includes all other headers of its folder, and each compiles alone") {
+TEST_CASE("includes: lathe.h includes all other headers of its folder except that for C, and each compiles alone") {
   std::set<std::string> included;
   for (const SourceFile* header : public_headers()) included.insert(header->path);
   for (const SourceFile& file : source_files()) {

@@ -27,8 +27,8 @@ SourceFile read(const fs::path& path) {
 }
 
 bool is_source(const fs::path& path) {
-  const std::vector<std::string> known{".h",  ".def", ".cpp",  ".cu", ".cmake", ".in",  ".sh",
-                                       ".js", ".css", ".html", ".py", ".lathe", ".yaml"};
+  const std::vector<std::string> known{".h",  ".def", ".c",    ".cpp", ".cu",    ".cmake", ".in", ".sh",
+                                       ".js", ".css", ".html", ".py",  ".lathe", ".yaml",  ".map"};
   const std::string extension = path.extension().string();
   return std::find(known.begin(), known.end(), extension) != known.end() || path.filename() == "CMakeLists.txt" ||
          path.parent_path().filename() == ".ci";
@@ -84,8 +84,8 @@ std::vector<Include> includes(const SourceFile& file) {
 }
 
 std::vector<const SourceFile*> public_headers() {
-  std::set<std::string> seen{"include/lathe/lathe.h"};
-  std::vector<std::string> next{"include/lathe/lathe.h"};
+  std::vector<std::string> next{"include/lathe/lathe.h", "include/lathe/lathe_c.h"};
+  std::set<std::string> seen(next.begin(), next.end());
   std::vector<const SourceFile*> found;
   while (!next.empty()) {
     const std::string path = next.back();

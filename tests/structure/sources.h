@@ -29,7 +29,8 @@ const std::vector<SourceFile>& source_files();
 /// Pages for readers: README.md, CONTRIBUTING.md and docs/.
 const std::vector<SourceFile>& pages();
 
-/// Returns the installed headers: <lathe/lathe.h> and all headers that it includes, directly or indirectly.
+/// Returns the installed headers: <lathe/lathe.h>, all headers that it includes, directly or indirectly, and
+/// <lathe/lathe_c.h>.
 std::vector<const SourceFile*> public_headers();
 
 /// Whether a file with this path from the root of the tree exists.

@@ -1,5 +1,6 @@
-# Installs the public headers: <lathe/lathe.h> and all headers that it includes, directly or indirectly. Installed
-# headers include each other as <lathe/...>, so that a program's own headers are never included instead.
+# Installs the public headers: <lathe/lathe.h> and all headers that it includes, directly or indirectly, and
+# <lathe/lathe_c.h>. Installed headers include each other as <lathe/...>, so that a program's own headers are never
+# included instead.
 #   source: root of the source tree; headers: install folder below the prefix, which must end in lathe
 cmake_policy(VERSION 3.25)
 set(root "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${headers}")
@@ -21,7 +22,7 @@ function(install_header from name)
   set(CMAKE_INSTALL_MANIFEST_FILES ${CMAKE_INSTALL_MANIFEST_FILES} PARENT_SCOPE)
 endfunction()
 
-set(open include/lathe/lathe.h)
+set(open include/lathe/lathe.h include/lathe/lathe_c.h)
 set(known ${open})
 while(open)
   list(POP_FRONT open header)

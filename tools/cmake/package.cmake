@@ -1,5 +1,5 @@
-# `cmake --install build --prefix P` installs P/lib/liblathe.so, the public headers in P/include/lathe, the pages that
-# they refer to, the command, and the files for find_package(Lathe).
+# `cmake --install build --prefix P` installs P/lib/liblathe.so, P/lib/liblathe_c.so, the public headers in
+# P/include/lathe, the pages that they refer to, the command, and the files for find_package(Lathe).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -17,11 +17,12 @@ target_compile_features(lathe_shared INTERFACE cxx_std_20)
 target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 add_library(Lathe::lathe ALIAS lathe_shared)  # same name as in an installed Lathe
+include(tools/cmake/c_api.cmake)
 if(NOT LATHE_INSTALL)
   return()
 endif()
 # Headers are included as <lathe/...> from the include folder, the only include path that is added.
-install(TARGETS lathe_shared EXPORT LatheTargets
+install(TARGETS lathe_shared lathe_c_shared EXPORT LatheTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT LatheTargets NAMESPACE Lathe:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Lathe)

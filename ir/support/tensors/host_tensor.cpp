@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "ir/support/error.h"
@@ -114,6 +115,15 @@ void check_count(std::size_t values, const HostTensor& tensor) {
                     "host_tensor_shape");
 }
 
+/// Makes the shape of a moved-from tensor [0]. Moves do not throw: without memory for it, the shape has no dims.
+void make_empty(std::vector<std::int64_t>& shape) noexcept {
+  try {
+    shape.assign(1, 0);
+  } catch (const std::bad_alloc&) {
+    shape.clear();
+  }
+}
+
 std::string element_to_string(const HostTensor& tensor, std::int64_t i) {
   return with_element_type(tensor.dtype(), [&](auto tag) -> std::string {
     using T = decltype(tag);
@@ -208,16 +218,19 @@ HostTensor& HostTensor::operator=(const HostTensor& other) {
 
 HostTensor::HostTensor(HostTensor&& other) noexcept
     : dtype_(std::exchange(other.dtype_, f32)),
-      shape_(std::exchange(other.shape_, {0})),
+      shape_(std::move(other.shape_)),
       numel_(std::exchange(other.numel_, 0)),
       storage_(std::move(other.storage_)),
       owner_(std::move(other.owner_)),
-      data_(std::exchange(other.data_, nullptr)) {}
+      data_(std::exchange(other.data_, nullptr)) {
+  make_empty(other.shape_);
+}
 
 HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
   if (this == &other) return *this;
   dtype_ = std::exchange(other.dtype_, f32);
-  shape_ = std::exchange(other.shape_, {0});
+  shape_ = std::move(other.shape_);
+  make_empty(other.shape_);
   numel_ = std::exchange(other.numel_, 0);
   storage_ = std::move(other.storage_);
   owner_ = std::move(other.owner_);

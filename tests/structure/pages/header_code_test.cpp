@@ -13,10 +13,10 @@ namespace {
 /// Names that examples use without declaring them.
 const char* const names_in_examples =
     "#include <lathe/lathe.h>\n"
+    "#include <lathe/lathe_c.h>\n"
     "#include <iostream>\n"
     R"(
 using namespace lathe;
-struct DLManagedTensor;
 struct RowSampler {
   HostTensor random(std::int64_t step);
   void random(std::int64_t step, HostTensor& rows);

@@ -29,7 +29,7 @@ std::vector<Quotation> quotations() {
   for (const SourceFile& page : pages())
     for (std::size_t i = 1; i < page.lines.size(); ++i) {
       const std::string& path = page.lines[i - 1];
-      const bool is_code = page.lines[i] == "```cpp" || page.lines[i] == "```python";
+      const bool is_code = page.lines[i] == "```cpp" || page.lines[i] == "```c" || page.lines[i] == "```python";
       if (!is_code || path.size() < 3 || path.front() != '`' || path.back() != '`') continue;
       Quotation quotation{page.path, path.substr(1, path.size() - 2), ""};
       while (++i < page.lines.size() && page.lines[i] != "```") quotation.code += page.lines[i] + '\n';
