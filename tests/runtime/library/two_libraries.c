@@ -27,27 +27,27 @@ static void parallel_for(void *context, int64_t count, void (*task)(void *, int6
   pthread_join(thread, NULL);
 }
 
-#define TRAIN(P)                                                                                      \
-  static void *P##_train(void *result) {                                                              \
-    lathe_workers workers = {parallel_for, NULL, 2};                                                  \
-    P library;                                                                                        \
-    P##_states states;                                                                                \
-    int64_t tokens[3 * 17];                                                                           \
-    float loss = 0, norm = 0;                                                                         \
-    for (int i = 0; i < 51; ++i) tokens[i] = i * 7 % 31;                                              \
-    void *block = malloc(P##_place_states(NULL, &states));                                            \
-    P##_place_states(block, &states);                                                                 \
-    P##_call call = {.dims = {.B = 3, .T = 16}, .inputs = {.tokens = tokens}, .states = &states,      \
-                     .outputs = {.loss = &loss, .grad_norm = &norm},                                  \
-                     .workers = &workers};                                                            \
-    int32_t error = P##_init(&library, &call.dims, &states, 1);                                       \
-    call.workspace_bytes = (size_t)P##_workspace_bytes(&library, 2);                                  \
-    call.workspace = malloc(call.workspace_bytes);                                                    \
-    for (int i = 0; i < 5 && !error; ++i) error = P##_run(&library, &call);                           \
-    if (error) puts(P##_message(error)), exit(3);                                                     \
-    memcpy(result, &loss, sizeof loss);                                                               \
-    free(block), free(call.workspace);                                                                \
-    return NULL;                                                                                      \
+#define TRAIN(P)                                                                                            \
+  static void *P##_train(void *result) {                                                                    \
+    lathe_workers workers = {parallel_for, NULL, 2};                                                        \
+    P library;                                                                                              \
+    P##_states states;                                                                                      \
+    int64_t tokens[3 * 17];                                                                                 \
+    float loss = 0, norm = 0, rate = 0;                                                                     \
+    for (int i = 0; i < 51; ++i) tokens[i] = i * 7 % 31;                                                    \
+    void *block = malloc(P##_place_states(NULL, &states));                                                  \
+    P##_place_states(block, &states);                                                                       \
+    P##_call call = {.dims = {.B = 3, .T = 16}, .inputs = {.tokens = tokens}, .states = &states,            \
+                     .outputs = {.loss = &loss, .grad_norm = &norm, .learning_rate = &rate},                \
+                     .workers = &workers};                                                                  \
+    int32_t error = P##_init(&library, &call.dims, &states, 1);                                             \
+    call.workspace_bytes = (size_t)P##_workspace_bytes(&library, 2);                                        \
+    call.workspace = malloc(call.workspace_bytes);                                                          \
+    for (int i = 0; i < 5 && !error; ++i) error = P##_run(&library, &call);                                 \
+    if (error) puts(P##_message(error)), exit(3);                                                           \
+    memcpy(result, &loss, sizeof loss);                                                                     \
+    free(block), free(call.workspace);                                                                      \
+    return NULL;                                                                                            \
   }
 TRAIN(first)
 TRAIN(second)
