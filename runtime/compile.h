@@ -57,7 +57,8 @@ struct CompileOptions {
   /// Checks each run's outputs and new states. If one is infinite or NaN, throws UserError [not_finite], which names
   /// the first op whose result is not finite although its operands are, its source line and its operands' ranges; the
   /// states are then those before the run. Costs a copy of the updated states per run, and a pass over them and the
-  /// outputs. For one process.
+  /// outputs. With several processes, all throw the error of the lowest rank whose own op makes the value, and each
+  /// run exchanges a message.
   bool find_nan = false;
   /// The processes that run the graph together, on CPUs or with one GPU each; null: one process, unless `mesh` is
   /// given. Every one of them must call compile().

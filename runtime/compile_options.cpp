@@ -43,9 +43,6 @@ void check(const CompileOptions& options) {
     throw UserError(fmt::format("compile: {} split, but no processes are given", what), "mesh_processes",
                     "set CompileOptions::mesh or ranks, the processes that run the graph together");
   }
-  if (options.find_nan && options.ranks)
-    throw UserError("compile: find_nan (--find-nan) is for one process", "compile_options",
-                    "run or resume with one process to find NaNs");
   require(options.lower.bucket_bytes >= 0, "the bytes of a bucket", options.lower.bucket_bytes, "give 0 or more");
   if (const auto& tune = options.tune) {
     if (options.ranks)

@@ -1,8 +1,10 @@
 #include "runtime/executable.h"
 
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 
+#include "ir/support/error.h"
 #include "ir/support/numbers/float_environment.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable_impl.h"
@@ -16,13 +18,18 @@ void Executable::Impl::run(const Inputs& inputs, Outputs& outputs, const DimBind
                            std::vector<LaunchTime>* times) {
   const std::lock_guard turn(running);
   const FloatEnvironment environment;
-  if (watch) watch->keep(parameters);
-  run_on_store(inputs, outputs, dims, times);
-  if (!watch) return;
-  std::vector<HostTensor> copies;
-  watch->check(
-      parameters, views_of(outputs, copies),
-      [&](std::span<const std::string> names) { return binder->copies(names); }, dims);
+  std::optional<UserError> not_finite;
+  ending_all([&] {
+    if (watch) watch->keep(parameters);
+    run_on_store(inputs, outputs, dims, times);
+    if (!watch) return;
+    std::vector<HostTensor> copies;
+    not_finite = watch->check(
+        parameters, views_of(outputs, copies),
+        [&](std::span<const std::string> names) { return binder->copies(names); }, dims);
+  });
+  // All ranks throw this error, so that none waits for another one: the ranks can be used further.
+  if (not_finite) throw UserError(*not_finite);
 }
 
 /// A run holds the store, in shared mode where it changes nothing in it.
@@ -100,29 +107,29 @@ void Executable::use(const Parameters& parameters) {
 
 Tensors Executable::run(const Tensors& inputs, const DimBindings& dims) {
   Tensors outputs;
-  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+  impl().run(inputs, outputs, dims, nullptr);
   return outputs;
 }
 
 void Executable::run(const InputRefs& inputs, const OutputRefs& outputs, const DimBindings& dims) {
-  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+  impl().run(inputs, outputs, dims, nullptr);
 }
 
 void Executable::run(const InputRefs& inputs, Tensors& outputs, const DimBindings& dims) {
-  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+  impl().run(inputs, outputs, dims, nullptr);
 }
 
 void Executable::run_into(const Tensors& inputs, Tensors& outputs, const DimBindings& dims) {
-  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+  impl().run(inputs, outputs, dims, nullptr);
 }
 
 void Executable::run_into(const Tensors& inputs, const OutputRefs& outputs, const DimBindings& dims) {
-  impl().ending_all([&] { impl().run(inputs, outputs, dims, nullptr); });
+  impl().run(inputs, outputs, dims, nullptr);
 }
 
 Tensors Executable::run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims) {
   Tensors outputs;
-  impl().ending_all([&] { impl().run(inputs, outputs, dims, &times); });
+  impl().run(inputs, outputs, dims, &times);
   return outputs;
 }
 

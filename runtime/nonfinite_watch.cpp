@@ -1,12 +1,16 @@
 #include "runtime/nonfinite_watch.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "ir/ops/collectives.h"
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "passes/check/find_nonfinite.h"
 #include "runtime/files/finite.h"
+#include "runtime/ranks/agreement.h"
 
 namespace lathe {
 
@@ -18,7 +22,8 @@ CompileOptions instrumented_options(const CompileOptions& options) {
           .share_states = true,
           .sizes = options.sizes,
           .threads = options.threads,
-          .lower = {.attention = options.lower.attention}};
+          .lower = {.attention = options.lower.attention},
+          .ranks = options.ranks};
 }
 
 bool is_skipped_step(std::span<const TensorView> outputs) {
@@ -61,18 +66,54 @@ Tensors NonfiniteWatch::run(const ir::Graph& graph, const Parameters& values, co
   return compile(graph, options).run(inputs, given);
 }
 
-void NonfiniteWatch::check(const Parameters& parameters, std::span<const TensorView> outputs,
-                           const std::function<Tensors(std::span<const std::string>)>& inputs,
-                           const DimBindings& dims) const {
-  if (is_skipped_step(outputs) || is_finite(parameters, outputs)) return;
+/// Returns the error of the lowest rank whose own op makes a value that is not finite. Only if no rank has one, such
+/// as for a sum over ranks that overflows, a collective is the origin.
+UserError NonfiniteWatch::error_of_ranks(const ir::RunGraph& run) const {
+  enum Claim { nothing, result, collective, own_op };
+  Ranks& ranks = *options_.ranks;
+  std::optional<ir::NonFinite> found = ir::count_nonfinite(graph_, run);
+  const auto claim_of = [&](const ir::NonFinite& each) {
+    if (!each.origin) return result;
+    return ir::is_collective(*graph_[*each.origin].op) ? collective : own_op;
+  };
+  const std::vector<std::string> all =
+      ranks.gather(fmt::format("{} {}", static_cast<int>(found ? claim_of(*found) : nothing),
+                               found && found->origin ? found->origin->index : -1));
+  int chosen = 0, best = -1, origin = -1;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const int claim = all[rank].front() - '0';
+    if (claim <= best) continue;
+    best = claim;
+    chosen = static_cast<int>(rank);
+    origin = std::stoi(all[rank].substr(2));
+  }
+  ir::NonFinite measured;
+  if (origin >= 0) ir::measure_nonfinite(graph_, run, ir::ValueId{origin}, measured);
+  const bool is_chosen = ranks.rank() == chosen;
+  if (found && is_chosen) {
+    found->range = measured.range;
+    found->operands = measured.operands;
+  }
+  const std::string own = ir::to_string(found, graph_, fmt::format("on rank {} of {}", chosen, ranks.size()));
+  return ir::nonfinite_error(ranks.gather(is_chosen ? own : "")[static_cast<std::size_t>(chosen)]);
+}
+
+std::optional<UserError> NonfiniteWatch::check(const Parameters& parameters, std::span<const TensorView> outputs,
+                                               const std::function<Tensors(std::span<const std::string>)>& inputs,
+                                               const DimBindings& dims) const {
+  const bool fails = !is_skipped_step(outputs) && !is_finite(parameters, outputs);
+  if (options_.ranks ? !any_of_ranks(*options_.ranks, fails) : !fails) return std::nullopt;
   Parameters current = parameters, before = parameters.borrowed();
   for (const auto& [name, value] : kept_) {
     current.set(name, value);
     before.set(name, value);
   }
   const Tensors given = inputs(inputs_);
-  ir::throw_nonfinite(
-      graph_, ir::find_nonfinite(graph_, [&](const ir::Graph& graph) { return run(graph, before, given, dims); }));
+  const ir::RunGraph run_before = [&](const ir::Graph& graph) { return run(graph, before, given, dims); };
+  if (!options_.ranks) return ir::nonfinite_error(ir::to_string(ir::find_nonfinite(graph_, run_before), graph_));
+  UserError error = error_of_ranks(run_before);
+  wait_for_ranks(*options_.ranks);
+  return error;
 }
 
 std::vector<TensorView> views_of(const Tensors& outputs, std::vector<HostTensor>&) {

@@ -109,8 +109,11 @@ Schedule Schedule::noam(const Noam& of, const At& at) {
 
 Schedule Schedule::step_decay(const StepDecay& of, const At& at) {
   require(of.every >= 1, at, fmt::format("a decay every {} steps", of.every), "give 1 or more");
+  require(of.warmup >= 0, at, fmt::format("{} steps of warm-up", of.warmup), "give 0 or more");
   const auto rate = [of](const Tensor& step) {
-    return pow(constant(step, of.gamma), floor((step - 1.0) / to_double(of.every))) * of.rate;
+    const Tensor done = step - (1.0 + to_double(of.warmup));
+    const Tensor decayed = pow(constant(step, of.gamma), floor(done / to_double(of.every))) * of.rate;
+    return after_warmup(step, of.warmup, of.rate, decayed);
   };
   return {Rate(rate), fault_in({{"lr", of.rate}, {"gamma", of.gamma}})};
 }

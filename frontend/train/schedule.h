@@ -56,6 +56,7 @@ class Schedule {
     double rate = 0;
     std::int64_t every = 0;
     double gamma = 1;
+    std::int64_t warmup = 0;
   };
   struct OneCycle {
     double peak = 0;
@@ -90,7 +91,8 @@ class Schedule {
   /// The schedule of the Transformer paper (Vaswani et al. 2017, 5.3): factor * d_model^-0.5 * min(step^-0.5, step *
   /// warmup^-1.5).
   static Schedule noam(const Noam& of, const std::source_location& at = std::source_location::current());
-  /// rate * gamma^floor((step - 1) / every).
+  /// rate * gamma^floor((step - 1) / every), after a linear warmup to `rate` at step `warmup`, whose steps do not
+  /// count.
   static Schedule step_decay(const StepDecay& of, const std::source_location& at = std::source_location::current());
   /// torch.optim.lr_scheduler.OneCycleLR: half cosines from peak / start_factor up to `peak`, and from there down to
   /// the first rate / end_factor at step `total`, then constant (Smith and Topin 2018).

@@ -7,6 +7,7 @@
 #include "ir/support/error.h"
 #include "models/finetune/example_data.h"
 #include "models/finetune/optimizer_settings.h"
+#include "models/finetune/run/averaged_weights.h"
 #include "models/finetune/run/metrics_file.h"
 #include "models/finetune/run/prompt_samples.h"
 #include "models/finetune/run/run_checks.h"
@@ -72,7 +73,7 @@ class FineTuning::Run {
         trainer_->run([&](std::int64_t step) { return batches.training(step); }, steps_ * o_.accumulate);
     if (!done) return result(true, {});
     // The last validation may take long, so the model is written first.
-    Parameters weights = model_->whole_weights(*trainer_);
+    Parameters weights = model_->whole_weights(*trainer_, averages_);
     if (run_.is_first()) model_->write(std::move(weights));
     if (!data_->validation()) return result(false, {});
     const auto loss = trainer_->evaluate();
@@ -133,17 +134,18 @@ class FineTuning::Run {
                                               .precision = o_.precision,
                                               .groups = std::move(groups)});
     run_.choose_splits(forward);
+    averages_ = AveragedWeights(optimizer_, step);
     sizes_ = run_.sizes_here(std::move(sizes_));
     run_.require_same(fixed_settings(), changeable_settings());
     CompileOptions compile = run_.step_options(sizes_);
     compile.reserve = sizes_;
     const StartValue start = [&](const std::string& name) { return model_->start_of(step, name, o_.seed); };
-    trainer_.emplace(step, start, trainer_options(forward, compile));
+    trainer_.emplace(step, start, trainer_options(averages_.evaluation(forward), compile));
     if (run_.is_first())
       metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == steps_);
   }
 
-  TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
+  TrainerOptions trainer_options(const ir::Graph& evaluation, const CompileOptions& compile) {
     TrainerOptions options{
         .folder = run_.folder(),
         .save_every = o_.save_every * o_.accumulate,
@@ -160,7 +162,7 @@ class FineTuning::Run {
     if (const TokenBatches* valid = data_->validation()) {
       const std::int64_t count = validation_batches();
       options.evaluation =
-          Evaluation{.graph = forward,
+          Evaluation{.graph = evaluation,
                      .batches = [valid, count](std::int64_t i) { return valid->evaluation(i, count); },
                      .count = count,
                      .every = o_.evaluate_every * o_.accumulate};
@@ -169,11 +171,12 @@ class FineTuning::Run {
   }
 
   Settings fixed_settings() const {
-    return {{"model", model_->config_hash()},
-            {"lora", model_->adapter_text()},
-            {"accumulate", fmt::format("{}", o_.accumulate)},
-            {"precision", std::string(name(o_.precision))},
-            {"optimizer", std::string(name(optimizer_.kind))}};
+    Settings fixed = optimizer_.fixed();
+    fixed["model"] = model_->config_hash();
+    fixed["lora"] = model_->adapter_text();
+    fixed["accumulate"] = fmt::format("{}", o_.accumulate);
+    fixed["precision"] = name(o_.precision);
+    return fixed;
   }
 
   Settings changeable_settings() const {
@@ -249,7 +252,7 @@ class FineTuning::Run {
 
   /// Generates samples on the first process. The others wait.
   void write_samples() {
-    const Parameters weights = model_->whole_weights(*trainer_);
+    const Parameters weights = model_->whole_weights(*trainer_, averages_);
     if (!run_.is_first()) return;
     const std::vector<std::string> texts = samples_->write(
         model_->graph(), weights,
@@ -294,6 +297,7 @@ class FineTuning::Run {
 
   FineTuneOptions o_;
   OptimizerSettings optimizer_;
+  AveragedWeights averages_;
   std::int64_t steps_;  ///< updates; 0 until they follow from the data
   RunContext run_;
   std::optional<TunedModel> model_;

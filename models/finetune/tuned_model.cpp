@@ -74,8 +74,8 @@ HostTensor TunedModel::start_of(const ir::Graph& step, const std::string& name, 
   return is_full || std::ranges::count(trained_, name) == 0 ? lend(value, weights.store()) : value.cast(f32);
 }
 
-Parameters TunedModel::whole_weights(const Trainer& trainer) const {
-  Tensors trained = trainer.wholes(trained_);
+Parameters TunedModel::whole_weights(const Trainer& trainer, const AveragedWeights& averages) const {
+  Tensors trained = averages.wholes(trainer, trained_);
   Parameters weights = loaded_->model.weights.borrowed();
   weights.set(std::move(trained));
   return weights;

@@ -8,6 +8,7 @@
 
 #include "models/finetune/fine_tuning.h"
 #include "models/finetune/model_directory.h"
+#include "models/finetune/run/averaged_weights.h"
 #include "models/pretrained/lora/adapted_model.h"
 #include "runtime/train/trainer.h"
 
@@ -44,8 +45,9 @@ class TunedModel {
   /// Returns the start value of a parameter or state of the step. Weights that keep their dtype stay in the mapped
   /// model files.
   HostTensor start_of(const ir::Graph& step, const std::string& name, std::uint64_t seed) const;
-  /// Returns all current weights on the first process. Must be called by all processes.
-  Parameters whole_weights(const Trainer& trainer) const;
+  /// Returns all current weights on the first process, trained ones as `averages` has them. Must be called by all
+  /// processes.
+  Parameters whole_weights(const Trainer& trainer, const AveragedWeights& averages) const;
 
   /// Checks that write() can write to the output folder. Throws UserErrors of FolderSave::check().
   void check_output_folder() const;

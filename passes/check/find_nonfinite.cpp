@@ -67,7 +67,7 @@ bool fills_with_infinity(const Node& node) {
 
 class Search {
  public:
-  Search(const Graph& graph, const RunGraph& run) : graph_(graph), run_(run), counts_(graph), meant_(graph, false) {
+  Search(const Graph& graph, const RunGraph& run) : graph_(graph), counts_(graph), meant_(graph, false) {
     const std::vector<ValueId> counted = countable(graph);
     const Tensors found = run(counting_graph(graph, counted));
     for (const ValueId id : counted) {
@@ -100,10 +100,7 @@ class Search {
       }
       if (is_source) (is_bad(id) ? found.origin : found.on_purpose) = id;
     }
-    if (found.origin) {
-      found.on_purpose.reset();
-      measure(found);
-    }
+    if (found.origin) found.on_purpose.reset();
     return found;
   }
 
@@ -124,19 +121,7 @@ class Search {
 
   bool is_bad(ValueId id) const { return counts_[id].nan > 0 || (counts_[id].infinite > 0 && !meant_[id]); }
 
-  /// Runs the graph of the origin and its operands for their ranges.
-  void measure(NonFinite& found) const {
-    std::vector<ValueId> values{*found.origin};
-    for (const ValueId operand : graph_[*found.origin].operands)
-      if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);
-    const Tensors results = run_(only_values(graph_, values));
-    found.range = element_range(results.at(value_name(*found.origin)));
-    for (const ValueId operand : graph_[*found.origin].operands)
-      found.operands.push_back(element_range(results.at(value_name(operand))));
-  }
-
   const Graph& graph_;
-  const RunGraph& run_;
   NodeMap<Counts> counts_;
   NodeMap<bool> meant_;
 };
@@ -185,26 +170,45 @@ std::string to_string(const ElementRange& range) {
                      range.elements == 1 ? "" : "s", others ? ", the others " + finite : "", range.first);
 }
 
-std::optional<NonFinite> find_nonfinite(const Graph& graph, const RunGraph& run) {
+std::optional<NonFinite> count_nonfinite(const Graph& graph, const RunGraph& run) {
   return Search(graph, run).result();
 }
 
-void throw_nonfinite(const Graph& graph, const std::optional<NonFinite>& found) {
-  if (!found)
-    throw UserError("results are not finite, but they are if every value is stored", "not_finite",
-                    "lathe verify compares the compiled code with the interpreter on the same arguments");
-  const std::string text = to_string(*found, graph);
-  const std::size_t line = std::min(text.find("\n  "), text.size());
-  throw UserError(text.substr(0, line), "not_finite", text.size() > line ? text.substr(line + 3) : "");
+void measure_nonfinite(const Graph& graph, const RunGraph& run, ValueId origin, NonFinite& found) {
+  std::vector<ValueId> values{origin};
+  for (const ValueId operand : graph[origin].operands)
+    if (std::ranges::find(values, operand) == values.end()) values.push_back(operand);
+  const Tensors results = run(only_values(graph, values));
+  found.range = element_range(results.at(value_name(origin)));
+  for (const ValueId operand : graph[origin].operands)
+    found.operands.push_back(element_range(results.at(value_name(operand))));
 }
 
-std::string to_string(const NonFinite& found, const Graph& graph) {
+std::optional<NonFinite> find_nonfinite(const Graph& graph, const RunGraph& run) {
+  std::optional<NonFinite> found = count_nonfinite(graph, run);
+  if (found && found->origin) measure_nonfinite(graph, run, *found->origin, *found);
+  return found;
+}
+
+UserError nonfinite_error(const std::string& description) {
+  const std::size_t line = std::min(description.find("\n  "), description.size());
+  return UserError(description.substr(0, line), "not_finite",
+                   description.size() > line ? description.substr(line + 3) : "");
+}
+
+std::string to_string(const std::optional<NonFinite>& found, const Graph& graph, const std::string& where) {
+  if (found) return to_string(*found, graph, where);
+  return "results are not finite, but they are if every value is stored\n"
+         "  lathe verify compares the compiled code with the interpreter on the same arguments";
+}
+
+std::string to_string(const NonFinite& found, const Graph& graph, const std::string& where) {
   constexpr std::size_t most = 6;
   std::vector<std::string> results;
   for (const NonFinite::Result& result : found.results)
     if (results.size() < most)
       results.push_back(fmt::format("{} ({})", visible(result.name), counts_text(result.nan, result.infinite)));
-  std::string text = fmt::format("not finite: {}", fmt::join(results, ", "));
+  std::string text = fmt::format("not finite{}{}: {}", where.empty() ? "" : " ", where, fmt::join(results, ", "));
   if (found.results.size() > most) text += fmt::format(" and {} more", found.results.size() - most);
   const auto line = [&](ValueId id) { return print_node(graph, id, {.locations = false}); };
   if (!found.origin) {

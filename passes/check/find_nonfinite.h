@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/support/error.h"
 #include "passes/check/find_fault.h"
 
 namespace lathe::ir {
@@ -48,11 +49,17 @@ struct NonFinite {
 /// an argument, which is then the origin.
 std::optional<NonFinite> find_nonfinite(const Graph& graph, const RunGraph& run);
 
-/// Throws UserError [not_finite] with the description. `found` is nothing if the results are finite as soon as every
-/// value is stored, in which case the error says so.
-[[noreturn]] void throw_nonfinite(const Graph& graph, const std::optional<NonFinite>& found);
+/// The first half of find_nonfinite(): one run, and no ranges.
+std::optional<NonFinite> count_nonfinite(const Graph& graph, const RunGraph& run);
+/// The second half: runs the graph of `origin` and its operands, and returns their ranges in `found`.
+void measure_nonfinite(const Graph& graph, const RunGraph& run, ValueId origin, NonFinite& found);
 
-/// Describes it in a few lines: the results, the op at its line, its operands' ranges.
-std::string to_string(const NonFinite& found, const Graph& graph);
+/// Describes it in a few lines: the results, the op at its line, its operands' ranges. `where` names a process: "on
+/// rank 1 of 2".
+std::string to_string(const NonFinite& found, const Graph& graph, const std::string& where = "");
+/// The same, or if `found` is nothing: the results are finite as soon as every value is stored.
+std::string to_string(const std::optional<NonFinite>& found, const Graph& graph, const std::string& where = "");
+/// Returns UserError [not_finite] with a text of to_string().
+UserError nonfinite_error(const std::string& description);
 
 }  // namespace lathe::ir

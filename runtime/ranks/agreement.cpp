@@ -12,11 +12,15 @@ using Values = std::vector<std::string>;
 
 }  // namespace
 
-void throw_together(Ranks& ranks, const UserError& error) {
+void wait_for_ranks(Ranks& ranks) {
   try {
     ranks.gather("");
   } catch (const UserError&) {  // another rank's abort is expected here
   }
+}
+
+void throw_together(Ranks& ranks, const UserError& error) {
+  wait_for_ranks(ranks);
   throw UserError(error);
 }
 

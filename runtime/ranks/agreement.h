@@ -19,6 +19,9 @@ struct Claim {
 /// first such claim and both values. Must be called by all ranks with equal numbers of claims.
 void require_agreement(Ranks& ranks, const std::vector<Claim>& claims);
 
+/// Waits until every rank has come here, or until one has failed. Then an exception of any of them ends all.
+void wait_for_ranks(Ranks& ranks);
+
 /// Throws an error that all ranks have found. Waits until every rank has found it, because the first throw aborts the
 /// others. Must be called by all ranks.
 [[noreturn]] void throw_together(Ranks& ranks, const UserError& error);

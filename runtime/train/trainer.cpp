@@ -62,7 +62,6 @@ CompileOptions evaluation_options(CompileOptions options, const Parameters& para
   options.tune.reset();
   options.sizes.clear();
   options.lower.memory.reset();
-  options.parts.states.clear();
   return options;
 }
 
@@ -374,7 +373,7 @@ void Trainer::diverged(const std::string& why, const std::string& details) const
           error.what());
     }
   }
-  if (!options_.compile.find_nan && !options_.compile.ranks)
+  if (!options_.compile.find_nan)
     hint += "\n  to see which op makes the first NaN, resume with find_nan (--find-nan)";
   // The exception ends all ranks, so it must not be thrown before the state is saved.
   throw UserError(why, "train_diverged", tensors_.of_first(hint + details));

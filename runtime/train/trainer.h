@@ -50,7 +50,7 @@ struct TrainerOptions {
   /// Further steps over the same parameters. Checkpoints include their states. A loss of one that is infinite or NaN
   /// ends the run, like that of the step.
   std::vector<ExtraStep> extra_steps = {};
-  /// Options for both graphs. Tuning, the memory budget, known sizes and sharded states apply only to the step.
+  /// Options for both graphs. Tuning, the memory budget and known sizes apply only to the step.
   CompileOptions compile = {};
 
   std::function<void(const StepReport&)> after_step = {};

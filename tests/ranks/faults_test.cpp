@@ -1,8 +1,10 @@
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "ir/tensor/text/parser.h"
+#include "runtime/ranks/agreement.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/ranks/support.h"
 #include "tests/support/texts/error_label.h"
@@ -12,6 +14,17 @@ namespace lathe::test {
 namespace {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// Sums the negation of an input over two ranks; its logarithm is added to a state.
+const char* const logs_text = R"(graph @g(input %x: f32[1], state %kept: f32[1]) {
+  %1 = neg %x
+  %2 = log %1
+  %3 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
+  %4 = all_reduce %2 {axis="m", ranks=2, combine="sum"}
+  %5 = add %kept, %4
+  output "sum" %3
+  update %kept <- %5
+})";
 
 }  // namespace
 
@@ -110,17 +123,46 @@ TEST_CASE("ranks: short option forms match the long ones") {
   CHECK(placed({.shard_states = "data", .parts = {.states = "model"}}).second == "compile_options");
 }
 
-TEST_CASE("ranks: find_nan is refused by name") {
-  const auto failures = rank_failures(2, [&](int, const MakeCommunicator& make) {
-    CompileOptions options;
-    options.threads = 1;
-    options.find_nan = true;
-    options.ranks = std::make_shared<Ranks>(make, Mesh({{"data", 2}}));
-    (void)compile(small_step(f32), options);
-  });
-  for (const RankFailure& failure : failures) {
-    CHECK(failure.label == "compile_options");
-    CHECK_THAT(failure.text, Catch::Contains("find_nan (--find-nan) is for one process"));
+TEST_CASE("ranks: find_nan names the lowest rank whose own op makes a NaN, its line and ranges, on all ranks") {
+  const ir::Graph graph = ir::parse_graph(logs_text, "logs");
+  // By rank: the number whose logarithm is computed. No rank alone makes the sum that overflows.
+  struct Case {
+    std::vector<double> inputs;
+    std::vector<std::string> said;
+  };
+  const std::vector<Case> cases{
+      {{1, -2}, {"not finite on rank 1 of 2: ", "at logs:3:\n    %2 = log %1", "operand %1: -2 .. -2"}},
+      {{-1, 2}, {"not finite on rank 0 of 2: ", "at logs:3:\n    %2 = log %1", "operand %1: -1 .. -1"}},
+      {{-1, -2}, {"not finite on rank 0 of 2: ", "at logs:3:\n    %2 = log %1", "operand %1: -1 .. -1"}},
+      {{3e38, 3e38},
+       {"not finite on rank 0 of 2: ", "at logs:4:\n    %3 = all_reduce %1", "operand %1: 3e+38 .. 3e+38"}}};
+  for (const Case& each : cases) {
+    CAPTURE(each.inputs);
+    const auto failures = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
+      const auto ranks = std::make_shared<Ranks>(make, Mesh({{"m", 2}}), RanksOptions{.timeout = 60});
+      Executable executable = compile(graph, {.threads = 1, .find_nan = true, .ranks = ranks});
+      executable.parameters().set("kept", HostTensor::from({1}, {0.5}));
+      const auto run = [&](double x) { return executable.run({{"x", HostTensor::from({1}, {-x})}}); };
+      if (run(rank + 1).at("sum").get(0) != 3) throw InternalError("another sum");
+      const HostTensor before = executable.parameters().get("kept");
+      std::optional<UserError> found;
+      try {
+        run(each.inputs[static_cast<std::size_t>(rank)]);
+      } catch (const UserError& error) {
+        found = error;
+      }
+      // The ranks go on: nothing has ended them, and the state is the one before the run.
+      if (!executable.parameters().get("kept").same_bits(before)) throw InternalError("another state");
+      if (run(rank + 1).at("sum").get(0) != 3) throw InternalError("another sum after the error");
+      wait_for_ranks(*ranks);
+      if (found) throw UserError(*found);
+    });
+    REQUIRE(failures.size() == 2);
+    CHECK(failures[0].text == failures[1].text);
+    for (const RankFailure& failure : failures) {
+      CHECK(failure.label == "not_finite");
+      for (const std::string& part : each.said) CHECK_THAT(failure.text, Catch::Contains(part));
+    }
   }
 }
 

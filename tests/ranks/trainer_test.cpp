@@ -22,7 +22,11 @@ ir::Graph forward_graph() {
   return g.finish();
 }
 
-ir::Graph step_graph() { return gpt_step(divisible_gpt(1, 0.1, f64), AdamW{.lr = 1e-3}, {.clip_norm = 0.5}); }
+ir::Graph step_graph(bool is_schedule_free = false) {
+  const Optimizer optimizer =
+      is_schedule_free ? Optimizer(ScheduleFreeAdamW{.lr = 1e-2}) : Optimizer(AdamW{.lr = 1e-3});
+  return gpt_step(divisible_gpt(1, 0.1, f64), optimizer, {.clip_norm = 0.5});
+}
 
 /// The results of a run.
 struct Ended {
@@ -37,12 +41,17 @@ struct RunOfTest {
   Division division = {.mesh = "", .splits = ""};  ///< without a mesh: one process
   std::function<bool(int rank, std::int64_t step)> stop = [](int, std::int64_t) { return false; };
   Tensors start = {};  ///< initial values of some parameters
+  bool find_nan = false;
+  bool is_schedule_free = false;  ///< the optimizer, and its averages are evaluated
 };
 
 Ended run_rank(const RunOfTest& run, const std::shared_ptr<Ranks>& ranks) {
-  const ir::Graph step = step_graph();
+  const ir::Graph step = step_graph(run.is_schedule_free);
+  const ir::Graph evaluation = run.is_schedule_free
+                                   ? schedule_free_evaluation(forward_graph(), schedule_free_parameters(step), 0.9)
+                                   : forward_graph();
   const int rank = ranks ? ranks->rank() : 0;
-  CompileOptions compile{.threads = 1, .cache = shared_kernels(), .ranks = ranks};
+  CompileOptions compile{.threads = 1, .cache = shared_kernels(), .find_nan = run.find_nan, .ranks = ranks};
   if (ranks) compile.split = shard::parse_splits(run.division.splits);
   if (ranks) compile.parts = run.division.parts;
   Tensors start = step_arguments(step, 1, 1, 0.3);
@@ -51,7 +60,7 @@ Ended run_rank(const RunOfTest& run, const std::shared_ptr<Ranks>& ranks) {
   std::int64_t done = 0;
   Trainer trainer(
       step, start,
-      {.evaluation = Evaluation{.graph = forward_graph(),
+      {.evaluation = Evaluation{.graph = evaluation,
                                 .batches = [](std::int64_t i) { return Tensors{{"tokens", tokens_of(100 + i)}}; },
                                 .count = 2,
                                 .every = 3},
@@ -178,6 +187,35 @@ TEST_CASE("ranks: a diverged run on several processes is saved separately as on 
   const Checkpoint kept = load_checkpoint(folder.diverged().list().at(0));
   CHECK(kept.meta.step == 1);
   CHECK(kept.tensors.info("wte").shape == std::vector<std::int64_t>{32, 16});
+}
+
+TEST_CASE("ranks: with find_nan, a diverged run on several processes names the op and resumes from before the step") {
+  const ScratchFolder scratch;
+  HostTensor table(f64, {32, 16});
+  table.set(5, std::numeric_limits<double>::quiet_NaN());
+  std::string text;
+  CHECK(
+      error_label(
+          [&] { run({.folder = scratch / "run", .division = by_both, .start = {{"wte", table}}, .find_nan = true}); },
+          &text) == "train_diverged");
+  INFO(text);
+  // The table is split over the vocabulary, so only some ranks have the NaN.
+  CHECK(text.find("step 1 is not finite on rank 0 of 4: ") != std::string::npos);
+  CHECK(text.find("the parameter %wte holds them before the run: 1 NaN of 256 elements") != std::string::npos);
+  CHECK(text.find("the current state: ") != std::string::npos);
+  CHECK(load_checkpoint(RunFolder(scratch / "run").diverged().list().at(0)).meta.step == 0);
+}
+
+TEST_CASE("ranks: schedule-free averages are evaluated on every mesh as on one process") {
+  const ScratchFolder scratch;
+  const auto with = [&](const char* folder, const Division& division) {
+    return run({.folder = scratch / folder, .division = division, .is_schedule_free = true});
+  };
+  const Ended one = with("one", {.mesh = "", .splits = ""});
+  REQUIRE(one.history.evaluation.size() == 2);
+  CHECK(one.history.evaluation != run({.folder = scratch / "other"}).history.evaluation);
+  for (const Division& division : {by_both, by_parameters})
+    CHECK(difference(with(division.mesh.c_str(), division), one) < 1e-10);
 }
 
 }  // namespace lathe::test

@@ -117,13 +117,8 @@ void add_finetune(CLI::App& app) {
   between(number("--accumulate", s->accumulate, "Batches per training step"), 1, most_size);
   between(number("--context", s->context, "Maximum tokens per row"), 2, most_size);
   command->add_flag("--pack", s->pack, "Pack several examples into a row; they do not attend to each other");
-  positive(command->add_option("--lr", s->optimizer.lr, "Peak learning rate (default: 2e-5; 2e-4 for an adapter)"));
-  between(number("--warmup", s->optimizer.warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0,
-          most_steps);
-  add_optimizer_options(*command, s->optimizer);
-  not_negative(command->add_option("--weight-decay", s->optimizer.weight_decay, "Weight decay of matrices"))
-      ->default_str("0");
-  not_negative(number("--clip", s->optimizer.clip, "Maximum gradient norm; 0 disables clipping"));
+  add_optimizer_options(*command, s->optimizer,
+                        {.lr = "2e-5; for an adapter: 2e-4", .weight_decay = "0", .beta2 = "0.999"});
   add_precision_option(*command, *precision);
   seed(number("--seed", s->seed, "Seed of the order of examples, of the adapter's initial values and of dropout"));
   between(number("--eval-every", s->evaluate_every, "Steps between validations"), 1, most_steps);

@@ -50,9 +50,10 @@ Tensors results_of(const RunOptions& options) {
   how.lower = options.graph.lower;
   Tensors results = execute(graph, arguments, how);
   if (options.find_nan && !is_finite(results))
-    ir::throw_nonfinite(graph, ir::find_nonfinite(graph, [&](const ir::Graph& instrumented) {
-                          return execute(instrumented, arguments, how);
-                        }));
+    throw ir::nonfinite_error(ir::to_string(
+        ir::find_nonfinite(graph,
+                           [&](const ir::Graph& instrumented) { return execute(instrumented, arguments, how); }),
+        graph));
   return results;
 }
 

@@ -103,13 +103,7 @@ void add_train(CLI::App& app) {
   between(number("--heads", s->model.heads, "Number of attention heads"), 1, most_size);
   real_between(number("--dropout", s->model.dropout, "Dropout probability, gpt only"), 0, 0.99);
   add_precision_option(*command, *precision);
-  add_optimizer_options(*command, s->optimizer);
-  positive(command->add_option("--lr", s->optimizer.lr, "Peak learning rate"))->default_str("0.001");
-  between(number("--warmup", s->optimizer.warmup, "Warmup steps; 0 uses a tenth of all steps, at most 40"), 0,
-          most_steps);
-  not_negative(command->add_option("--weight-decay", s->optimizer.weight_decay, "Weight decay of matrices"))
-      ->default_str("0.1");
-  not_negative(number("--clip", s->optimizer.clip, "Maximum gradient norm; 0 disables clipping"));
+  add_optimizer_options(*command, s->optimizer, {.lr = "0.001", .weight_decay = "0.1", .beta2 = "0.99"});
   seed(number("--seed", s->seed, "Seed of parameters, batches and dropout"));
   between(number("--evaluate-every", s->evaluate_every, "Steps between validations"), 1, most_steps);
   between(number("--validation-batches", s->validation_batches,

@@ -8,7 +8,11 @@ class App;
 
 namespace lathe::tools {
 
-/// Adds --optimizer and --schedule.
-void add_optimizer_options(CLI::App& command, OptimizerSettings& settings);
+/// Adds the options of the optimizer and of the schedule. The help shows the run's own defaults of `defaults`: lr
+/// (any text), weight_decay and beta2.
+struct OptimizerDefaults {
+  const char *lr, *weight_decay, *beta2;
+};
+void add_optimizer_options(CLI::App& command, OptimizerSettings& settings, const OptimizerDefaults& defaults);
 
 }  // namespace lathe::tools

@@ -1,8 +1,15 @@
 #include "frontend/train/optimizers/schedule_free.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "frontend/ops/ops.h"
 #include "frontend/train/optimizers/adam.h"
 #include "frontend/train/optimizers/option_faults.h"
+#include "ir/ops/functional/functional.h"
+#include "ir/ops/primitives/primitives.h"
+#include "passes/transforms/rebuild.h"
 
 namespace lathe {
 
@@ -49,6 +56,43 @@ ScheduleFreeAdamW::operator Optimizer() const {
 Tensor schedule_free_average(const Tensor& y, const Tensor& z, double beta1, Where at) {
   const CallSite site(y.builder(at), at);
   return y + (z - y) * (1 - 1 / beta1);
+}
+
+std::vector<std::string> schedule_free_parameters(const ir::Graph& step, std::string_view optimizer) {
+  const std::string prefix = fmt::format("{}.z.", optimizer);
+  std::vector<std::string> names;
+  for (const ir::ValueId id : step.arguments())
+    if (step[id].op == &ir::ops::state && step[id].name.starts_with(prefix))
+      names.push_back(step[id].name.substr(prefix.size()));
+  return names;
+}
+
+ir::Graph schedule_free_evaluation(const ir::Graph& forward, std::span<const std::string> parameters, double beta1,
+                                   std::string_view optimizer) {
+  ir::GraphBuilder builder(forward.name);
+  ir::Rebuilder to(builder, forward);
+  const auto average = [&](const ir::Value& y) {
+    const std::string name = y.node().name, step = fmt::format("{}.step", optimizer);
+    const DType dtype = at_least_f32(y.dtype());
+    const std::optional<ir::Value> found = builder.find_argument(step);
+    const ir::Value updates = found ? *found : builder.argument(ir::ops::state, step, i64, {});
+    const ir::Value z =
+        builder.argument(ir::ops::state, fmt::format("{}.z.{}", optimizer, name), dtype, Shape(y.shape()));
+    const ir::Value exact = ir::cast(y, dtype);
+    const ir::Value x = ir::add(exact, ir::mul(ir::sub(z, exact), 1 - 1 / beta1));
+    const ir::Value now = ir::cast(ir::where(ir::eq(updates, 0.0), exact, x), y.dtype());
+    builder.set_name(now, "average." + name);
+    return now;
+  };
+  for (const ir::ValueId id : ir::all_values(forward)) {
+    const ir::Node& node = forward[id];
+    const ir::Value copy = to.copy(node);
+    const bool averaged = node.op == &ir::ops::parameter && std::ranges::count(parameters, node.name) > 0;
+    const ir::GraphBuilder::At at(builder, node.loc);
+    to.set(id, averaged ? average(copy) : copy);
+  }
+  to.close();
+  return builder.finish();
 }
 
 }  // namespace lathe

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "frontend/train/optimizer.h"
 
 namespace lathe {
@@ -22,5 +27,15 @@ struct ScheduleFreeAdamW {
 
 /// Returns the average x from the parameter y and its state z; `beta1` is that of the optimizer.
 Tensor schedule_free_average(const Tensor& y, const Tensor& z, double beta1, Where at = Where::current());
+
+/// Returns the names of the parameters that a step trains by ScheduleFreeAdamW, in the step's order. `optimizer` is
+/// the prefix of the step's states (TrainingOptions::name).
+std::vector<std::string> schedule_free_parameters(const ir::Graph& step, std::string_view optimizer = "optimizer");
+
+/// Returns `forward` with the average of each of these parameters in its place, for evaluation on the step's store:
+/// the graph reads their states z, and "optimizer.step", which tells whether z is set already. A parameter that is
+/// not in `forward` is skipped.
+ir::Graph schedule_free_evaluation(const ir::Graph& forward, std::span<const std::string> parameters, double beta1,
+                                   std::string_view optimizer = "optimizer");
 
 }  // namespace lathe

@@ -10,6 +10,7 @@
 #include "models/finetune/new_model/text_codec.h"
 #include "models/finetune/new_model/text_model.h"
 #include "models/finetune/new_model/text_model_folder.h"
+#include "models/finetune/run/averaged_weights.h"
 #include "models/finetune/run/run_checks.h"
 #include "models/finetune/run/run_context.h"
 #include "models/text/corpus.h"
@@ -70,7 +71,7 @@ class TextTraining::Run {
         o_.steps);
     if (!done) return result({});
     // The last validation may take long, so the model is written first.
-    generation_options_.parameters = trainer_->whole_parameters();
+    generation_options_.parameters = averages_.whole_parameters(*trainer_);
     if (run_.is_first()) write_model_folder(model_folder(), settings_, *codec_, *generation_options_.parameters);
     is_complete_ = true;
     return result(validate());
@@ -152,6 +153,7 @@ class TextTraining::Run {
     TextModel model = build_text_model(settings_, optimizer_, o_.steps);
     parameter_count_ = model.model.count();
     run_.choose_splits(model.forward);
+    averages_ = AveragedWeights(optimizer_, model.step);
     const DimBindings sizes{{"B", o_.batch}, {"T", o_.model.context}};
     sizes_ = run_.sizes_here(sizes);
     set_generation_options();
@@ -164,7 +166,7 @@ class TextTraining::Run {
     const StartValue start = [&](const std::string& name) {
       return initial_value(model.step, name, initializers, o_.seed);
     };
-    trainer_.emplace(model.step, start, trainer_options(model.forward, training));
+    trainer_.emplace(model.step, start, trainer_options(averages_.evaluation(model.forward), training));
     generation_ = std::move(model.generate);
     report_start();
   }
@@ -183,7 +185,7 @@ class TextTraining::Run {
   Settings fixed_settings() const {
     Settings fixed = settings_.to_strings();
     fixed["tokenizer"] = o_.tokenizer;
-    fixed["optimizer"] = name(optimizer_.kind);
+    fixed.merge(optimizer_.fixed());
     return fixed;
   }
 
@@ -206,9 +208,9 @@ class TextTraining::Run {
     return kept;
   }
 
-  TrainerOptions trainer_options(const ir::Graph& forward, const CompileOptions& compile) {
+  TrainerOptions trainer_options(const ir::Graph& evaluation, const CompileOptions& compile) {
     return {
-        .evaluation = Evaluation{.graph = forward,
+        .evaluation = Evaluation{.graph = evaluation,
                                  .batches = [this](std::int64_t i) -> const Tensors& {
                                    validation_batches_->sequential(i, batch_.at("tokens"));
                                    return batch_;
@@ -279,6 +281,7 @@ class TextTraining::Run {
 
   TextTrainingOptions o_;
   OptimizerSettings optimizer_;
+  AveragedWeights averages_;
   RunContext run_;
   std::string text_hash_;
   std::optional<TextCodec> codec_;
