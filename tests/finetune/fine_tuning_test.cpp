@@ -1,5 +1,6 @@
 #include "models/finetune/fine_tuning.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,8 @@
 #include <utility>
 
 #include "models/generation/generator.h"
+#include "runtime/files/checkpoint.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"
@@ -156,6 +159,52 @@ TEST_CASE("finetune: a run that is stopped resumes to the same bits, in the same
   CHECK(result.steps == 6);
   CHECK(result.history.training.size() == 6);
   CHECK(slurp(options.output / "model.safetensors") == whole);
+}
+
+TEST_CASE("finetune: a schedule-free adapter is written as averages, and resumes to the same bits") {
+  const ScratchFolder scratch;
+  FineTuneOptions options = prepare(scratch);
+  options.lora = rank_4;
+  options.valid_share = 0.2;
+  options.samples = {.prompts = {"the for"}, .every = 6, .tokens = 5};
+  options.optimizer = {.kind = OptimizerKind::schedule_free, .lr = 1e-1, .warmup = 1};
+  Recorder recorder;
+  options.observer = &recorder;
+  const TrainingResult whole = FineTuning(options).run();
+  Recorder first;
+  options.observer = &first;
+  options.output = scratch / "parts";
+  options.stop = [&] { return first.losses.size() == 3; };
+  CHECK(FineTuning(options).run().stopped);
+  options.stop = {};
+  CHECK(FineTuning(options).run().history == whole.history);
+  const std::string file = "adapter_model.safetensors";
+  CHECK(slurp(scratch / "parts" / file) == slurp(scratch / "tuned" / file));
+
+  const Checkpoint last = *CheckpointStore(scratch / "tuned/training/checkpoints").load_newest();
+  std::vector<double> averages, written;
+  for (const std::string& name : last.tensors.names()) {
+    if (!name.starts_with("optimizer.z.")) continue;
+    const HostTensor z = last.tensors.tensor(name), y = last.tensors.tensor(name.substr(12));
+    for (std::int64_t i = 0; i < z.numel(); ++i) averages.push_back(y.get(i) + (z.get(i) - y.get(i)) * (1 - 1 / 0.9));
+  }
+  const auto adapter = SafetensorsFile::open(scratch / "tuned" / file);
+  for (const std::string& name : adapter.names()) {
+    const HostTensor x = adapter.tensor(name);
+    for (std::int64_t i = 0; i < x.numel(); ++i) written.push_back(x.get(i));
+  }
+  std::ranges::sort(averages);
+  std::ranges::sort(written);
+  REQUIRE(averages.size() == written.size());
+  for (std::size_t i = 0; i < written.size(); ++i) CHECK(written[i] == Approx(averages[i]).margin(1e-6));
+  // The sample of the last step is that of the written adapter.
+  Generator generator = Generator::load(scratch / "tuned", {.threads = 1, .cache = test::shared_kernels()});
+  GenerationOptions how = generator.defaults();
+  how.max_new_tokens = 5;
+  how.seed = options.seed;
+  std::string text;
+  for (const std::string& piece : generator.generate("the for", how)) text += piece;
+  CHECK(text == recorder.last_sample);
 }
 
 TEST_CASE("finetune: settings that changed are reported, and others are refused") {

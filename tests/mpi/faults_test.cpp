@@ -48,6 +48,12 @@ TEST_CASE("mpi: an index out of range on one rank ends all ranks with its rank, 
   check_fault(2, "index", {"rank 1 of 2 failed: lookup:2: gather", "index 9"});
 }
 
+TEST_CASE("mpi: with find_nan, a rank that makes an infinity ends all ranks with its rank, op, line and ranges") {
+  check_fault(2, "find_nan",
+              {"not finite on rank 1 of 2: y (1 infinite)  [not_finite]", "at logs:2:", "%1 = log %x",
+               "result: 1 infinite of 1 element; the first is -inf at [0]", "operand %x: 0 .. 0"});
+}
+
 TEST_CASE("mpi: a rank that hangs ends all ranks within the timeout with rank, op and line") {
   check_fault(2, "stop",
               {"rank 0 of 2 failed: lookup:3: all_reduce", "has made no progress for 2 seconds", "[rank_stalled]"},

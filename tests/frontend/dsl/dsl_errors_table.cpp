@@ -207,6 +207,7 @@ const std::vector<DslError> table = {
     {__LINE__, "schedule_steps", "-1 steps of warm-up", [](Graph&) { Schedule::warmup_cosine({.peak = 1, .warmup = -1, .total = 10}); }},
     {__LINE__, "schedule_steps", "0 steps of warm-up", [](Graph&) { Schedule::inverse_sqrt({.scale = 1, .warmup = 0}); }},
     {__LINE__, "schedule_steps", "d_model is 0", [](Graph&) { Schedule::noam({.factor = 1, .d_model = 0, .warmup = 5}); }},
+    {__LINE__, "schedule_steps", "-2 steps of warm-up", [](Graph&) { Schedule::step_decay({.rate = 1, .every = 3, .gamma = 0.5, .warmup = -2}); }},
     {__LINE__, "schedule_steps", "a decay every 0 steps", [](Graph&) { Schedule::step_decay({.rate = 1, .every = 0, .gamma = 0.5}); }},
     {__LINE__, "init_options", "p starts from a standard deviation of -1", [](Graph& g) { g.parameter("p", f32, {2}, Init::normal({.deviation = -1})); }},
     {__LINE__, "init_options", "around nan", [](Graph& g) { g.state("p", f32, {2}, Init::normal({.mean = nan, .deviation = 1})); }},

@@ -151,6 +151,33 @@ TEST_CASE("the average of schedule-free AdamW equals the reference", "[optimizer
   }
 }
 
+TEST_CASE("a schedule-free evaluation reads the averages, and before the first step the parameters", "[optimizers]") {
+  Graph g{"forward"};
+  const Tensor w = g.parameter("w", f64, {2}), fixed = g.parameter("fixed", f64, {2});
+  const Tensor loss = (w * w * fixed.detach()).sum();
+  g.output("loss", loss);
+  const ir::Graph forward = g.finish();
+  const ir::Graph step =
+      training_step(forward, "loss", ScheduleFreeAdamW{.lr = 0.1},
+                    {.trainable = [](const ir::Node& parameter) { return parameter.name == "w"; }});
+  const std::vector<std::string> trained = schedule_free_parameters(step);
+  CHECK(trained == std::vector<std::string>{"w"});
+  const ir::Graph evaluation = schedule_free_evaluation(forward, trained, 0.9);
+  CHECK(evaluation.arguments().size() == 4);
+  const auto at = [&](std::int64_t updates) {
+    return ir::interpret(evaluation, {{"w", HostTensor::from({2}, {1.0, 2.0}, f64)},
+                                      {"fixed", HostTensor::from({2}, {1.0, 10.0}, f64)},
+                                      {"optimizer.z.w", HostTensor::from({2}, {1.9, 2.0}, f64)},
+                                      {"optimizer.step", HostTensor::of<std::int64_t>({}, {updates})}})
+        .at("loss")
+        .get(0);
+  };
+  CHECK(at(0) == Approx(1 + 40));
+  CHECK(at(3) == Approx(0.9 * 0.9 + 40));
+  CHECK(schedule_free_parameters(training_step(forward, "loss", AdamW{})).empty());
+  CHECK(schedule_free_evaluation(forward, {}, 0.9).arguments().size() == 2);
+}
+
 TEST_CASE("8-bit states take a quarter of the bytes", "[optimizers]") {
   const auto bytes = [](const Optimizer& optimizer) {
     Graph g{"step"};
@@ -195,6 +222,11 @@ TEST_CASE("schedules match their formulas", "[optimizers]") {
   CHECK(rate_at(decay, 3) == 1.0);
   CHECK(rate_at(decay, 4) == 0.5);
   CHECK(rate_at(decay, 7) == 0.25);
+  const auto later = Schedule::step_decay({.rate = 0.5, .every = 3, .gamma = 0.5, .warmup = 4});
+  CHECK(rate_at(later, 1) == 0.125);
+  CHECK(rate_at(later, 4) == 0.5);
+  CHECK(rate_at(later, 7) == 0.5);
+  CHECK(rate_at(later, 8) == 0.25);
   CHECK(rate_at(Schedule(0.3), 12) == 0.3);
   CHECK(rate_at([](const Tensor& step) { return 1.0 / step; }, 4) == 0.25);
   const HostTensor rates = references().tensor("one_cycle.rates");

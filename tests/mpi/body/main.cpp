@@ -119,6 +119,19 @@ void index(const Make& make) {
   (void)lookup(ranks).run(lookup_arguments(ranks->rank() == 1 ? 9 : 2));
 }
 
+/// A process whose logarithm is infinite.
+void find_nan(const Make& make) {
+  const auto ranks = join(make, "m=2");
+  Executable executable = compile(ir::parse_graph(R"(graph @g(input %x: f32[1]) {
+  %1 = log %x
+  %2 = all_reduce %1 {axis="m", ranks=2, combine="sum"}
+  output "y" %2
+})",
+                                                  "logs"),
+                                  {.threads = 1, .find_nan = true, .ranks = ranks});
+  (void)executable.run({{"x", HostTensor::from({1}, {ranks->rank() == 1 ? 0.0 : 1.0})}});
+}
+
 /// A process that stops before its run.
 void stop(const Make& make) {
   const auto ranks = join(make, "m=2", 2);
@@ -207,6 +220,7 @@ int run(const std::string& plugin, const std::string& name) {
                                                                       {"pieces", pieces},
                                                                       {"large", large},
                                                                       {"index", index},
+                                                                      {"find_nan", find_nan},
                                                                       {"stop", stop},
                                                                       {"stop_early", stop_early},
                                                                       {"exit_early", exit_early},

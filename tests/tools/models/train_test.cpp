@@ -365,3 +365,31 @@ TEST_CASE("training on characters writes a model that generates texts, and rejec
   refused("bpe:10", "[tokenizer_size]");
   refused("nowhere.json", "nowhere.json");
 }
+
+TEST_CASE("train has every optimizer and schedule, and refuses settings that they do not have", "[tools][train]") {
+  const Scratch scratch;
+  const std::string train = small_training(scratch) + "--steps 4 ";
+  const auto ran = run_lathe(scratch, train + "--optimizer schedule-free --beta1 0.8 --beta2 0.95 --warmup 2");
+  INFO(ran.out << ran.err);
+  CHECK(ran.status == 0);
+  const auto& config = store_of(scratch).load_newest()->meta.config;
+  CHECK(config.at("optimizer") == "schedule-free");
+  CHECK(config.at("beta1") == "0.8");
+  CHECK(run_lathe(scratch, train + "--fresh --schedule step --warmup 1 --decay-every 2 --decay-factor 0.3").status ==
+        0);
+  const auto& values = store_of(scratch).load_newest()->meta.values;
+  CHECK(values.at("schedule") == "step");
+  CHECK(values.at("decay_every") == "2");
+  CHECK(run_lathe(scratch, train + "--fresh --schedule one-cycle --warmup 2").status == 0);
+  CHECK(run_lathe(scratch, train + "--fresh --schedule inverse-sqrt --optimizer muon --momentum 0.9").status == 0);
+  const auto refused = [&](const std::string& options) {
+    return run_lathe(scratch, train + "--fresh " + options).err;
+  };
+  CHECK_THAT(refused("--optimizer lion --momentum 0.5"), Contains("momentum is given, which the optimizer lion"));
+  CHECK_THAT(refused("--optimizer sgd --beta2 0.5"),
+             Contains("beta2 is given, which the optimizer sgd does not have"));
+  CHECK_THAT(refused("--decay-every 3"), Contains("decay_every is given, which the schedule cosine does not have"));
+  CHECK_THAT(refused("--optimizer schedule-free --schedule linear"),
+             Contains("the optimizer schedule-free has no schedule linear"));
+  CHECK_THAT(refused("--beta1 1"), Contains("--beta1 is 1; it must be a number from 0"));
+}
