@@ -3,6 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/functional/functional.h"
@@ -10,6 +16,8 @@
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/ops/rules/view_rules.h"
 #include "ir/support/error.h"
+#include "ir/tensor/loop_views.h"
+#include "ir/tensor/node_map.h"
 
 namespace lathe::shard {
 
@@ -17,7 +25,10 @@ using namespace ir;
 
 namespace {
 
-Value take_split(const Value& a, int dim, const Dim& outer, const MeshAxis& axis) {
+/// Returns the position of the process along an axis, in the graph that is being built.
+using PositionAlong = std::function<Value(const MeshAxis& axis)>;
+
+Value take_split(const Value& a, int dim, const Dim& outer, const MeshAxis& axis, const Value& position) {
   Shape parts, result;
   for (int d = 0; d < a.rank(); ++d) {
     if (d != dim) {
@@ -29,25 +40,47 @@ Value take_split(const Value& a, int dim, const Dim& outer, const MeshAxis& axis
     for (const Dim& size : {outer.unnamed(), Dim(axis.ranks), rest}) parts.push_back(size);
     result.push_back(outer.unnamed() * rest);
   }
-  const Value held = ir::gather(shown_as(a, parts), mesh_index(a.builder(), axis), dim + 1);
+  const Value held = ir::gather(shown_as(a, parts), position, dim + 1);
   return shown_as(held, result);
 }
+
+/// Returns the shard of a whole value that a process holds under a placement.
+Value take_placed(const Value& whole, const Placement& placement, const Mesh& mesh, const PositionAlong& position) {
+  // The innermost split of a dim comes first, so that the sizes outside of it are still those of the whole.
+  std::vector<std::pair<int, const SplitDim*>> splits;
+  for (int a = 0; a < mesh.axis_count(); ++a)
+    if (const auto* split = std::get_if<SplitDim>(&placement[a])) splits.emplace_back(a, split);
+  const auto inner_first = [](const auto& a, const auto& b) {
+    if (a.second->dim != b.second->dim) return a.second->dim < b.second->dim;
+    return b.second->outer != a.second->outer && a.second->outer.divided_by(b.second->outer).has_value();
+  };
+  std::stable_sort(splits.begin(), splits.end(), inner_first);
+  Value held = whole;
+  for (const auto& [axis, split] : splits)
+    held = take_split(held, split->dim, split->outer, mesh[axis], position(mesh[axis]));
+  return held;
+}
+
+Value add_checked(GraphBuilder& builder, const Graph& graph, const SplitPlan& splits, ValueId id,
+                  std::span<const Value> operands, const Shape& local, const PositionAlong& position);
 
 class LocalOp {
  public:
   LocalOp(GraphBuilder& builder, const Graph& graph, const SplitPlan& splits, ValueId id,
-          std::span<const Value> operands, const Shape& local)
+          std::span<const Value> operands, const Shape& local, const PositionAlong& position)
       : builder_(builder),
         graph_(graph),
         splits_(splits),
         id_(id),
         node_(graph[id]),
         operands_(operands),
-        local_(local) {}
+        local_(local),
+        position_(position) {}
 
   Value add() const {
     if (node_.op->as<Argument>()) return builder_.argument(*node_.op, node_.name, node_.type.dtype, local_);
     if (node_.op->as<View>()) return view();
+    if (is_loop(node_)) return loop();
     if (const auto* custom = node_.op->as<Custom>()) return custom_op(custom->kind);
     return same(node_.attrs);
   }
@@ -117,7 +150,7 @@ class LocalOp {
     for (const Dim& size : node_.type.shape) shape.push_back(splits_.whole(size));
     attrs.set("shape", one_value ? local_ : shape);
     const Value value = same(std::move(attrs));
-    return one_value ? value : take_part(value, splits_.placement(id_), splits_.mesh());
+    return one_value ? value : take_placed(value, splits_.placement(id_), splits_.mesh(), position_);
   }
 
   /// Returns the positions in dim d of the whole value that a process holds: i64 [n].
@@ -131,13 +164,13 @@ class LocalOp {
       if (!split || split->dim != d) continue;
       here[a] = SplitDim{0, split->outer, split->unit};
       blocks = blocks || start || !split->outer.is(1);
-      start = mesh_index(builder_, splits_.mesh()[static_cast<int>(a)]);
+      start = position_(splits_.mesh()[static_cast<int>(a)]);
     }
     const Dim local = splits_.local(id_, d);
     if (!start) return ir::iota(builder_, {local}, 0, i64);
     if (blocks)
-      return take_part(ir::iota(builder_, {splits_.whole(node_.type.shape[d]).unnamed()}, 0, i64), here,
-                       splits_.mesh());
+      return take_placed(ir::iota(builder_, {splits_.whole(node_.type.shape[d]).unnamed()}, 0, i64), here,
+                         splits_.mesh(), position_);
     return ir::add(ir::iota(builder_, {local}, 0, i64), ir::mul(*start, ir::dim_value(builder_, local, i64)));
   }
 
@@ -195,7 +228,7 @@ class LocalOp {
             node_.loc, "shard",
             fmt::format("{} looks elements up in a dim that is split within blocks", node_.op->name.value),
             "shard_lookup", "split the dim on its outermost part, over one axis");
-      process = mesh_index(builder_, splits_.mesh()[static_cast<int>(a)]);
+      process = position_(splits_.mesh()[static_cast<int>(a)]);
     }
     LATHE_ASSERT(process.has_value());
     const Value size = ir::dim_value(builder_, splits_.local(of, d), indices.dtype());
@@ -240,6 +273,43 @@ class LocalOp {
     return ir::scatter_add(own.position, kept, splits_.local(id_, d), d);
   }
 
+  /// Builds the body of a process. Positions along axes are inputs that come after those of the whole body.
+  Value loop() const {
+    const Graph& whole = loop_body(node_).graph();
+    const SplitPlan splits = splits_.body(id_);
+    GraphBuilder body(whole.name);
+    std::vector<Value> operands(operands_.begin(), operands_.end());
+    std::map<std::string, Value> positions;
+    const PositionAlong position = [&](const MeshAxis& axis) {
+      const auto known = positions.find(axis.name);
+      if (known != positions.end()) return known->second;
+      operands.push_back(position_(axis));
+      const Value made = body.argument(ops::input, body.free_name(mesh_index_dim(axis.name)), i64, {});
+      return positions.insert({axis.name, made}).first->second;
+    };
+    NodeMap<std::optional<Value>> values(whole);
+    const auto add_value = [&](ValueId id) {
+      std::vector<Value> of_node;
+      for (const ValueId operand : whole[id].operands) of_node.push_back(*values[operand]);
+      values[id] = add_checked(body, whole, splits, id, of_node, splits.local_shape(id), position);
+      if (!whole[id].name.empty() && !whole[id].op->as<Argument>()) body.set_name(*values[id], whole[id].name);
+    };
+    for (const ValueId id : whole.arguments()) add_value(id);
+    for (const ValueId id : all_values(whole))
+      if (!values[id]) add_value(id);
+    for (const Output& output : whole.outputs) body.output(output.name, *values[output.value]);
+    for (const Update& update : whole.updates) body.update(*values[update.state], *values[update.value]);
+    for (DimCheck check : whole.checks) {
+      check.left = splits.whole(check.left);
+      check.right = splits.whole(check.right);
+      body.add_checks({&check, 1});
+    }
+    Attributes attrs = node_.attrs;
+    attrs.set("body", Body(body.finish()));
+    attrs.set("trips", splits_.whole(loop_trips(node_)));
+    return builder_.add(*node_.op, operands, std::move(attrs));
+  }
+
   GraphBuilder& builder_;
   const Graph& graph_;
   const SplitPlan& splits_;
@@ -247,7 +317,18 @@ class LocalOp {
   const Node& node_;
   std::span<const Value> operands_;
   const Shape& local_;
+  const PositionAlong& position_;
 };
+
+Value add_checked(GraphBuilder& builder, const Graph& graph, const SplitPlan& splits, ValueId id,
+                  std::span<const Value> operands, const Shape& local, const PositionAlong& position) {
+  const GraphBuilder::At at(builder, graph[id].loc);
+  const Value value = LocalOp(builder, graph, splits, id, operands, local, position).add();
+  if (value.shape() != local || value.dtype() != graph[id].type.dtype)
+    throw InternalError(fmt::format("{} of {} gives {} on a process, not {}", graph[id].op->name.value,
+                                    graph[id].type.to_string(), value.type().to_string(), local.to_string()));
+  return value;
+}
 
 }  // namespace
 
@@ -256,33 +337,14 @@ Value shown_as(const Value& a, const Shape& shape) {
   return ir::view(rules::view_strides(a.type(), shape) ? a : ir::contiguous(a), shape);
 }
 
-Value take_part(const Value& whole, const Placement& placement, const Mesh& mesh) {
-  // The innermost split of a dim comes first, so that the sizes outside of it are still those of the whole.
-  std::vector<std::pair<int, const SplitDim*>> splits;
-  for (int a = 0; a < mesh.axis_count(); ++a)
-    if (const auto* split = std::get_if<SplitDim>(&placement[a])) splits.emplace_back(a, split);
-  const auto inner_first = [](const auto& a, const auto& b) {
-    if (a.second->dim != b.second->dim) return a.second->dim < b.second->dim;
-    return b.second->outer != a.second->outer && a.second->outer.divided_by(b.second->outer).has_value();
-  };
-  std::stable_sort(splits.begin(), splits.end(), inner_first);
-  Value held = whole;
-  for (const auto& [axis, split] : splits) held = take_split(held, split->dim, split->outer, mesh[axis]);
-  return held;
-}
-
 Value take_part(const Value& whole, int dim, const Dim& blocks, const MeshAxis& axis) {
-  return take_split(whole, dim, blocks, axis);
+  return take_split(whole, dim, blocks, axis, mesh_index(whole.builder(), axis));
 }
 
 Value add_local(GraphBuilder& builder, const Graph& graph, const SplitPlan& splits, ValueId id,
                 std::span<const Value> operands, const Shape& local) {
-  const GraphBuilder::At at(builder, graph[id].loc);
-  const Value value = LocalOp(builder, graph, splits, id, operands, local).add();
-  if (value.shape() != local || value.dtype() != graph[id].type.dtype)
-    throw InternalError(fmt::format("{} of {} gives {} on a process, not {}", graph[id].op->name.value,
-                                    graph[id].type.to_string(), value.type().to_string(), local.to_string()));
-  return value;
+  return add_checked(builder, graph, splits, id, operands, local,
+                     [&](const MeshAxis& axis) { return mesh_index(builder, axis); });
 }
 
 }  // namespace lathe::shard

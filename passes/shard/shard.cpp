@@ -15,7 +15,6 @@
 #include "passes/shard/plan/gather_plan.h"
 #include "passes/shard/ring/ring_attention.h"
 #include "passes/transforms/dce.h"
-#include "passes/transforms/expand.h"
 
 namespace lathe::shard {
 
@@ -319,7 +318,7 @@ void make_rings(Sharded& sharded) {
 Sharded shard(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits, const ShardOptions& options) {
   for (const std::string& axis : {options.states, options.parameters})
     if (!axis.empty()) (void)mesh.find(axis);
-  const CutGraph cut = cut_sequences(dce(ir::expand(graph)), splits);
+  const CutGraph cut = cut_sequences(primitives_of(graph), splits);
   const Graph& primitives = cut.graph;
   const FactoredGraph factored = factor_dims(primitives, cut.cuts);
   const SplitPlan plan(cut, factored, mesh, splits);

@@ -41,7 +41,7 @@ enum class Lines { shown, hidden };
 class SplitReasons {
  public:
   SplitReasons(const Graph& graph, const Mesh& mesh, const std::vector<Split>& splits)
-      : cut_(cut_sequences(dce(expand(graph)), splits)),
+      : cut_(cut_sequences(primitives_of(graph), splits)),
         factored_(factor_dims(cut_.graph, cut_.cuts)),
         plan_(cut_, factored_, mesh, splits),
         users_(cut_.graph) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,19 +65,34 @@ struct Blocked {
   std::string why;
 };
 
-/// The dims of every value as factors.
-struct FactoredGraph {
-  Factors factors;
+/// The dims of every value of a graph as factors, and those of the bodies of its loops.
+struct GraphDims {
   ir::NodeMap<std::vector<FactorList>> dims;  ///< by node, then by dim; resolve() before use
-  std::vector<Blocked> blocked;
+  /// By loop node. The results of one loop share its body.
+  std::map<ir::ValueId, std::shared_ptr<GraphDims>> bodies = {};
+  /// By loop node: the factors that its body adds up into the result. If one is split, each process has a share of
+  /// the sum (passes/shard/plan/body_sums.h).
+  std::map<ir::ValueId, FactorList> sums = {};
 
   const FactorList& dim(ir::ValueId id, int d) const { return dims[id][d]; }
 };
 
+/// A graph of primitives. Its bodies use the same factors.
+struct FactoredGraph : GraphDims {
+  Factors factors;
+  std::vector<Blocked> blocked;
+};
+
 struct Cut;  // passes/shard/plan/sequence_cuts.h
+
+/// Expands the composites of a graph and of the bodies of its loops, and removes dead nodes.
+ir::Graph primitives_of(const ir::Graph& graph);
 
 /// Ties the dims of the values of a graph of primitives as its ops do, except the dim of a cut. An update ties a
 /// state's dims to those of its new value.
+///
+/// A loop ties the dims of its operands and results as its body does. Iterations do not communicate: a dim is blocked
+/// if an op of the body looks at all of it, or folds it (passes/shard/plan/body_sums.h has the exceptions).
 FactoredGraph factor_dims(const ir::Graph& graph, const std::map<ir::ValueId, Cut>& cuts);
 
 }  // namespace lathe::shard

@@ -111,6 +111,7 @@ class PartialPlanner {
       for (const char label : roles.contracted())
         if (split(0, static_cast<int>(roles.lhs.find(label)))) return Combine::sum;
     }
+    if (node.op->as<Loop>()) return splits_.adds_up_split(id, axis_) ? std::optional(Combine::sum) : std::nullopt;
     const auto* custom = node.op->as<Custom>();
     if (custom && custom->kind == CustomKind::gather &&
         split(0, rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), graph_[node.operands[0]].type.rank())))

@@ -9,6 +9,7 @@
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "ir/support/visible.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe::shard {
@@ -19,14 +20,35 @@ SplitPlan::SplitPlan(const CutGraph& graph, const FactoredGraph& factored, const
                      std::span<const Split> splits)
     : graph_(graph.graph),
       cuts_(graph.cuts),
-      factored_(factored),
+      dims_(factored),
+      factors_(factored.factors),
       mesh_(mesh),
       axes_of_(static_cast<std::size_t>(factored.factors.count())) {
   for (const Split& split : splits) seed(split);
   check_repeats();
 }
 
-const std::vector<int>& SplitPlan::axes_of(Factor factor) const { return axes_of_[factored_.factors.find(factor)]; }
+namespace {
+
+const std::map<ValueId, Cut> no_cuts;
+
+}  // namespace
+
+SplitPlan::SplitPlan(const SplitPlan& outer, const Graph& body, const GraphDims& dims)
+    : graph_(body),
+      cuts_(no_cuts),
+      dims_(dims),
+      factors_(outer.factors_),
+      mesh_(outer.mesh_),
+      axes_of_(outer.axes_of_),
+      origins_(outer.origins_),
+      substituted_(outer.substituted_) {}
+
+SplitPlan SplitPlan::body(ValueId loop) const {
+  return SplitPlan(*this, loop_body(graph_[loop]).graph(), *dims_.bodies.at(loop));
+}
+
+const std::vector<int>& SplitPlan::axes_of(Factor factor) const { return axes_of_[factors_.find(factor)]; }
 
 /// "scores: f32[B, h=8, T, T] (softmax at gpt.cpp:14)"
 std::string SplitPlan::describe(ValueId id) const {
@@ -78,8 +100,8 @@ void SplitPlan::seed(const Split& split) {
       const FactorList list = factors(id, d);
       if (mesh_[axis].ranks == 1 || list.empty()) continue;
       if (std::any_of(list.begin(), list.end(), [&](Factor factor) { return whole.contains(factor); })) continue;
-      const auto free = std::find_if(list.begin(), list.end(),
-                                     [this](Factor factor) { return !factored_.factors.obstacle(factor); });
+      const auto free =
+          std::find_if(list.begin(), list.end(), [this](Factor factor) { return !factors_.obstacle(factor); });
       assign(free == list.end() ? list.front() : *free, axis, split.dim, id, d);
     }
   }
@@ -90,7 +112,7 @@ void SplitPlan::seed(const Split& split) {
 
 void SplitPlan::require_free(Factor factor, int axis, const std::string& name, ValueId at, int dim) const {
   const Node& node = graph_[at];
-  const Factors& all = factored_.factors;
+  const Factors& all = factors_;
   const std::string what = fmt::format("{} is split over {}, on dim {} of {}", node.type.shape[dim].to_string(),
                                        mesh_[axis].name, dim, describe(at));
   if (const auto found = origins_.find(factor); found != origins_.end() && found->second.name != name)
@@ -117,7 +139,7 @@ void SplitPlan::assign(Factor factor, int axis, const std::string& name, ValueId
   std::vector<int>& axes = axes_of_[factor];
   if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return;
   require_free(factor, axis, name, at, dim);
-  const Dim& size = factored_.factors.size(factor);
+  const Dim& size = factors_.size(factor);
   const Dim& shown = graph_[at].type.shape[dim];
   std::int64_t ranks = mesh_[axis].ranks;
   for (const int before : axes) ranks *= mesh_[before].ranks;
@@ -172,6 +194,13 @@ bool SplitPlan::is_split(ValueId id, int dim, int axis) const {
   });
 }
 
+bool SplitPlan::adds_up_split(ValueId loop, int axis) const {
+  return std::ranges::any_of(factors_.resolve(dims_.sums.at(loop)), [&](Factor factor) {
+    const std::vector<int>& axes = axes_of(factor);
+    return std::find(axes.begin(), axes.end(), axis) != axes.end();
+  });
+}
+
 std::vector<int> SplitPlan::axes_of(ValueId id, int dim) const {
   std::vector<int> all;
   for (const Factor factor : factors(id, dim)) {
@@ -194,7 +223,7 @@ Placement SplitPlan::placement(ValueId id) const {
   for (int d = 0; d < graph_[id].type.rank(); ++d) {
     Dim outer(1);
     for (const Factor factor : factors(id, d)) {
-      const Dim& size = factored_.factors.size(factor);
+      const Dim& size = factors_.size(factor);
       Dim blocks = whole(outer);
       for (const int axis : axes_of(factor)) {
         const Dim ranks(mesh_[axis].ranks);
@@ -222,6 +251,7 @@ void SplitPlan::check_repeats() const {
         before = d;
       }
   }
+  for (const auto& [loop, dims] : dims_.bodies) body(loop).check_repeats();
 }
 
 Dim SplitPlan::whole(const Dim& size) const {

@@ -25,6 +25,9 @@ class SplitPlan {
   /// named with axes, [shard_repeat] for a value with two dims over one axis.
   SplitPlan(const CutGraph& graph, const FactoredGraph& factored, const Mesh& mesh, std::span<const Split> splits);
 
+  /// Returns the plan of the body of a loop.
+  SplitPlan body(ir::ValueId loop) const;
+
   const Mesh& mesh() const { return mesh_; }
   /// Returns the cut at a node; null for any other node.
   const Cut* cut(ir::ValueId id) const;
@@ -37,11 +40,13 @@ class SplitPlan {
     std::string name;
     ir::ValueId at;
   };
-  const Origin& origin(Factor factor) const { return origins_.at(factored_.factors.find(factor)); }
+  const Origin& origin(Factor factor) const { return origins_.at(factors_.find(factor)); }
   /// Whether a dim of a value is split over the axis.
   bool is_split(ir::ValueId id, int dim, int axis) const;
   bool is_split(ir::ValueId id, int axis) const;
   bool is_split_dim(ir::ValueId id, int dim) const;
+  /// Whether the result of a loop is each process's share of a sum along the axis.
+  bool adds_up_split(ir::ValueId loop, int axis) const;
   /// Returns the placement of the value; never partial.
   Placement placement(ir::ValueId id) const;
   /// Returns a size of the global graph in terms of local dims.
@@ -53,6 +58,7 @@ class SplitPlan {
   Shape local_shape(ir::ValueId id) const;
 
  private:
+  SplitPlan(const SplitPlan& outer, const ir::Graph& body, const GraphDims& dims);
   void seed(const Split& split);
   std::set<Factor> whole_sides() const;
   void assign(Factor factor, int axis, const std::string& name, ir::ValueId at, int dim);
@@ -60,12 +66,13 @@ class SplitPlan {
   bool substitute(const Dim& size, std::int64_t ranks, const std::string& axis, const std::string& preferred);
   std::vector<int> axes_of(ir::ValueId id, int dim) const;
   void check_repeats() const;
-  FactorList factors(ir::ValueId id, int dim) const { return factored_.factors.resolve(factored_.dim(id, dim)); }
+  FactorList factors(ir::ValueId id, int dim) const { return factors_.resolve(dims_.dim(id, dim)); }
   std::string describe(ir::ValueId id) const;
 
   const ir::Graph& graph_;
   const std::map<ir::ValueId, Cut>& cuts_;
-  const FactoredGraph& factored_;
+  const GraphDims& dims_;
+  const Factors& factors_;
   Mesh mesh_;
   std::vector<std::vector<int>> axes_of_;   ///< by factor
   std::map<Factor, Origin> origins_;        ///< of each split factor

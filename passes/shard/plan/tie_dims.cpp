@@ -4,9 +4,13 @@
 
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
+#include "passes/shard/plan/body_sums.h"
 #include "passes/shard/plan/factors.h"
 #include "passes/shard/plan/sequence_cuts.h"
+#include "passes/transforms/dce.h"
+#include "passes/transforms/expand.h"
 
 namespace lathe::shard {
 
@@ -14,25 +18,31 @@ using namespace ir;
 
 namespace {
 
+/// Ties the dims of a graph, or of a loop's body.
 class DimTies {
  public:
-  DimTies(const Graph& graph, const std::map<ValueId, Cut>& cuts) : graph_(graph), cuts_(cuts) {
-    result_.dims = NodeMap<std::vector<FactorList>>(graph);
+  /// `loop` is the loop of the whole graph that the body belongs to, also for the body of a loop in a loop.
+  DimTies(const Graph& graph, const std::map<ValueId, Cut>& cuts, FactoredGraph& result, GraphDims& dims,
+          std::vector<BlockedInBody>& in_bodies, std::optional<ValueId> loop = {})
+      : graph_(graph), cuts_(cuts), result_(result), dims_(dims), in_bodies_(in_bodies), loop_(loop) {
+    dims_.dims = NodeMap<std::vector<FactorList>>(graph);
   }
 
-  FactoredGraph run() {
+  void run() {
     for (const ValueId id : all_values(graph_)) {
-      auto& dims = result_.dims[id];
+      auto& dims = dims_.dims[id];
       for (const Dim& size : graph_[id].type.shape) dims.push_back(result_.factors.make(size));
       tie_node(id);
     }
     for (const Update& update : graph_.updates)
       for (int d = 0; d < graph_[update.state].type.rank(); ++d)
-        result_.factors.tie(result_.dim(update.state, d), result_.dim(update.value, d), update.value);
-    return std::move(result_);
+        result_.factors.tie(dims_.dim(update.state, d), dims_.dim(update.value, d), named(update.value));
   }
 
  private:
+  /// Returns the node of the whole graph that errors name for a node of this graph.
+  ValueId named(ValueId id) const { return loop_.value_or(id); }
+
   void tie_node(ValueId id) {
     const Node& node = graph_[id];
     if (node.op->as<Argument>()) return;
@@ -41,23 +51,47 @@ class DimTies {
     if (const auto* meaning = node.op->as<View>()) return tie_view(id, meaning->map(graph_, node));
     if (node.op->as<Reduce>()) return tie_reduce(id);
     if (const auto* meaning = node.op->as<Contraction>()) return tie_contraction(id, meaning->roles(node));
-    if (node.op->as<Loop>()) return block_loop(id);
+    if (node.op->as<Loop>()) return tie_loop(id);
     const auto* meaning = node.op->as<Custom>();
     LATHE_ASSERT(meaning);
     tie_custom(id, meaning->sharding);
   }
 
-  /// Each process runs all of a loop.
-  void block_loop(ValueId id) {
-    const auto block_all = [&](ValueId value) {
-      for (int d = 0; d < graph_[value].type.rank(); ++d) block(value, d, {id, "each process runs all of the loop"});
+  /// Returns the dims of the body of a loop, which all of its results share.
+  const GraphDims& body_of(ValueId id) {
+    const Node& node = graph_[id];
+    for (const auto& [other, dims] : dims_.bodies)
+      if (is_same_loop(graph_[other], node)) return *(dims_.bodies[id] = dims);
+    const auto dims = dims_.bodies[id] = std::make_shared<GraphDims>();
+    static const std::map<ValueId, Cut> no_cuts;
+    DimTies(loop_body(node).graph(), no_cuts, result_, *dims, in_bodies_, named(id)).run();
+    return *dims;
+  }
+
+  /// Ties operands and results to the arguments and results of the body. All processes run all iterations.
+  void tie_loop(ValueId id) {
+    const Node& node = graph_[id];
+    const Graph& body = loop_body(node).graph();
+    const GraphDims& dims = body_of(id);
+    const std::vector<ValueId> arguments = body.arguments();
+    const int carries = carry_count(node), sequences = sequence_count(node);
+    const auto tie_to = [&](ValueId value, int lead, ValueId inner) {
+      for (int d = 0; d < body[inner].type.rank(); ++d)
+        result_.factors.tie(dims_.dim(value, lead + d), dims.dim(inner, d), named(id));
+      if (lead == 1) block(value, 0, {id, "it has an element for each iteration"});
     };
-    for (const ValueId operand : graph_[id].operands) block_all(operand);
-    block_all(id);
+    for (int i = 0; i < static_cast<int>(node.operands.size()); ++i)
+      tie_to(node.operands[i], i >= carries && i < carries + sequences ? 1 : 0,
+             arguments[static_cast<std::size_t>(i)]);
+    const int result = loop_result(node);
+    if (result < carries)
+      tie_to(id, 0, arguments[static_cast<std::size_t>(result)]);
+    else
+      tie_to(id, 1, body.outputs[static_cast<std::size_t>(result - carries)].value);
   }
 
   void tie(ValueId operand, int operand_dim, ValueId result, int result_dim) {
-    result_.factors.tie(result_.dim(operand, operand_dim), result_.dim(result, result_dim), result);
+    result_.factors.tie(dims_.dim(operand, operand_dim), dims_.dim(result, result_dim), named(result));
   }
 
   void tie_cut(ValueId id, const Cut& cut) {
@@ -67,8 +101,18 @@ class DimTies {
 
   /// Records that `node` computes or reads dim `dim` of a value as a whole.
   void block(ValueId value, int dim, const Obstacle& obstacle) {
-    result_.blocked.push_back({obstacle.node, value, dim, obstacle.why});
-    result_.factors.block(result_.dim(value, dim), obstacle);
+    const FactorList& list = dims_.dim(value, dim);
+    if (!loop_) result_.blocked.push_back({obstacle.node, value, dim, obstacle.why});
+    block_list(list, obstacle);
+  }
+
+  void block_list(const FactorList& list, const Obstacle& obstacle) {
+    if (!loop_) return result_.factors.block(list, obstacle);
+    const Node& node = graph_[obstacle.node];
+    const std::string why =
+        fmt::format("in its body, {} at {}: {}", node.op->name.value, node.loc.to_string(), obstacle.why);
+    in_bodies_.push_back({*loop_, list, why});
+    result_.factors.block(list, {*loop_, why});
   }
 
   /// NumPy broadcasting: aligned from the last dim; a size of 1 has no factors.
@@ -91,6 +135,8 @@ class DimTies {
     for (int d = 0; d < rank; ++d) {
       const bool is_folded = std::find(folded.begin(), folded.end(), d) != folded.end();
       if (!is_folded) tie(node.operands[0], d, id, out);
+      if (is_folded && loop_ && node.op->as<Reduce>()->combine != ScalarOp::add)
+        block(node.operands[0], d, {id, "the results of processes would have to be compared in each iteration"});
       if (is_folded && !parts_combine) block(node.operands[0], d, {id, "it multiplies all elements of the dim"});
       if (!is_folded || node.attrs.get<bool>("keepdim")) ++out;
     }
@@ -101,7 +147,7 @@ class DimTies {
     const auto tie_labels = [&](ValueId from, const std::string& labels, ValueId to, const std::string& others) {
       for (std::size_t i = 0; i < labels.size(); ++i)
         if (const auto j = others.find(labels[i]); j != std::string::npos)
-          result_.factors.tie(result_.dim(from, static_cast<int>(i)), result_.dim(to, static_cast<int>(j)), id);
+          result_.factors.tie(dims_.dim(from, static_cast<int>(i)), dims_.dim(to, static_cast<int>(j)), named(id));
     };
     tie_labels(node.operands[0], roles.lhs, node.operands[1], roles.rhs);
     tie_labels(node.operands[0], roles.lhs, id, roles.out);
@@ -113,9 +159,9 @@ class DimTies {
     const ValueId operand = node.operands[0];
     if (map.reshape) {
       FactorList from, to;
-      for (int d = 0; d < graph_[operand].type.rank(); ++d) append(from, result_.dim(operand, d));
-      for (int d = 0; d < node.type.rank(); ++d) append(to, result_.dim(id, d));
-      return result_.factors.tie(from, to, id);
+      for (int d = 0; d < graph_[operand].type.rank(); ++d) append(from, dims_.dim(operand, d));
+      for (int d = 0; d < node.type.rank(); ++d) append(to, dims_.dim(id, d));
+      return result_.factors.tie(from, to, named(id));
     }
     std::vector<int> readers(static_cast<std::size_t>(node.type.rank()), 0);
     for (const auto& component : map.components) component.each_term([&](int dim, std::int64_t) { ++readers[dim]; });
@@ -149,9 +195,9 @@ class DimTies {
   /// Dim `d` of `whole` is `blocks` times dim `e` of `part`.
   void tie_block(ValueId whole, int d, ValueId part, int e, const Dim& blocks, ValueId node) {
     FactorList list = result_.factors.make(blocks);
-    result_.factors.block(list, {node, fmt::format("{} treats its blocks differently", graph_[node].op->name.value)});
-    append(list, result_.dim(part, e));
-    result_.factors.tie(result_.dim(whole, d), list, node);
+    block_list(list, {node, fmt::format("{} treats its blocks differently", graph_[node].op->name.value)});
+    append(list, dims_.dim(part, e));
+    result_.factors.tie(dims_.dim(whole, d), list, named(node));
   }
 
   std::vector<DimPair> pairs_of(ValueId id, const Sharding& sharding) const {
@@ -208,7 +254,7 @@ class DimTies {
       const int d = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), node.type.rank());
       for (int i = 0; i < graph_[node.operands[0]].type.rank(); ++i) {
         tied[0][i] = tied[1][d + i] = true;
-        result_.factors.tie(result_.dim(node.operands[0], i), result_.dim(node.operands[1], d + i), id);
+        result_.factors.tie(dims_.dim(node.operands[0], i), dims_.dim(node.operands[1], d + i), named(id));
       }
     }
   }
@@ -235,13 +281,45 @@ class DimTies {
 
   const Graph& graph_;
   const std::map<ValueId, Cut>& cuts_;
-  FactoredGraph result_;
+  FactoredGraph& result_;
+  GraphDims& dims_;  ///< of this graph
+  std::vector<BlockedInBody>& in_bodies_;
+  std::optional<ValueId> loop_;
 };
+
+/// Lists the dims of loops that ops of their bodies block.
+void list_blocked(const Graph& graph, FactoredGraph& result, const std::vector<BlockedInBody>& in_bodies) {
+  for (const auto& [id, body] : result.bodies) {
+    std::map<Factor, std::string> whys;
+    for (const BlockedInBody& each : in_bodies)
+      if (is_same_loop(graph[each.loop], graph[id]))
+        for (const Factor factor : result.factors.resolve(each.list)) whys.insert({factor, each.why});
+    const auto list = [&](ValueId value) {
+      for (int d = 0; d < graph[value].type.rank(); ++d)
+        for (const Factor factor : result.factors.resolve(result.dim(value, d)))
+          if (const auto why = whys.find(factor); why != whys.end()) {
+            result.blocked.push_back({id, value, d, why->second});
+            break;
+          }
+    };
+    for (const ValueId operand : graph[id].operands) list(operand);
+    list(id);
+  }
+}
 
 }  // namespace
 
+Graph primitives_of(const Graph& graph) {
+  return on_bodies(dce(expand(graph)), [](Graph body) { return dce(expand(std::move(body))); });
+}
+
 FactoredGraph factor_dims(const Graph& graph, const std::map<ValueId, Cut>& cuts) {
-  return DimTies(graph, cuts).run();
+  FactoredGraph result;
+  std::vector<BlockedInBody> in_bodies;
+  DimTies(graph, cuts, result, result, in_bodies).run();
+  plan_body_sums(graph, result, in_bodies);
+  list_blocked(graph, result, in_bodies);
+  return result;
 }
 
 }  // namespace lathe::shard

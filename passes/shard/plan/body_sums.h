@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/tensor/graph.h"
+#include "passes/shard/plan/factors.h"
+
+namespace lathe::shard {
+
+/// Factors that the body of a loop of the whole graph needs whole.
+struct BlockedInBody {
+  ir::ValueId loop;
+  FactorList list;
+  std::string why;
+};
+
+/// Decides which sums in the bodies of loops may be over split factors. Iterations do not communicate, so a process
+/// computes its share of such a sum. The share may only reach outputs of the body, through ops that commute with
+/// addition: the loop then returns shares, which are added up after it, for all iterations at once. That is the
+/// gradient of the weights of a layer in a loop over layers. Blocks the factors of all other sums.
+///
+/// Sets FactoredGraph::sums of loops, and adds what it blocks to `blocked`.
+void plan_body_sums(const ir::Graph& graph, FactoredGraph& factored, std::vector<BlockedInBody>& blocked);
+
+}  // namespace lathe::shard
