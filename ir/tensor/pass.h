@@ -14,6 +14,7 @@ struct Pass {
   std::string name;
   std::string doc;
   std::function<Graph(Graph)> run;
+  bool runs_on_bodies = true;  ///< of loops too, before the graph that contains them
 };
 using Pipeline = std::vector<Pass>;
 

@@ -36,9 +36,11 @@ EnabledPasses next_passes(Compilation& now, const std::vector<Stage>& all, std::
     const Stage& stage = all[now.next];
     if (!is_enabled(stage, now.request)) continue;
     passes.labels.push_back(stage.label);
-    passes.pipeline.push_back({stage.name, stage.doc, [&stage, &now](ir::Graph graph) {
-                                 return stage.pass(std::move(graph), now.request, now.machine);
-                               }});
+    passes.pipeline.push_back(
+        {.name = stage.name,
+         .doc = stage.doc,
+         .run = [&stage, &now](ir::Graph graph) { return stage.pass(std::move(graph), now.request, now.machine); },
+         .runs_on_bodies = stage.runs_on_bodies});
   }
   return passes;
 }

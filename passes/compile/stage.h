@@ -31,6 +31,7 @@ struct Stage {
   ir::Graph (*pass)(ir::Graph, const CompileRequest&, const Machine&) = nullptr;
   bool needs_sizes = false;                            ///< CompileRequest::plan_sizes must bind every dim
   bool needs_request = false;                          ///< `lathe opt` cannot run the pass by its name alone
+  bool runs_on_bodies = true;                          ///< of loops too: Pass::runs_on_bodies
   std::string (*step)(Compilation&) = nullptr;         ///< returns its result as text: "12 regions"
   std::string (*print)(const Compilation&) = nullptr;  ///< prints the form that a step produced
   std::string label = {};  ///< unique among stages_of(): a second stage "canonicalize" is "canonicalize.2"

@@ -132,7 +132,8 @@ const std::vector<Stage>& stages() {
        .option = "--mesh, and --split, --states or --parameters",
        .enabled = [](const Request& r) { return r.shard != nullptr; },
        .pass = [](Graph g, const Request& r, const Machine&) { return r.shard(g); },
-       .needs_request = true},
+       .needs_request = true,
+       .runs_on_bodies = false},
       {.part = Part::whole_graph,
        .name = "ring",
        .doc = "gathers of keys and values become ring attention",
@@ -309,8 +310,11 @@ struct PassFacts {
 };
 
 ir::Pass as_pass(const Stage& stage, const std::shared_ptr<const PassFacts>& facts) {
-  return {stage.name, stage.doc,
-          [pass = stage.pass, facts](Graph graph) { return pass(std::move(graph), facts->request, facts->machine); }};
+  return {.name = stage.name,
+          .doc = stage.doc,
+          .run = [pass = stage.pass,
+                  facts](Graph graph) { return pass(std::move(graph), facts->request, facts->machine); },
+          .runs_on_bodies = stage.runs_on_bodies};
 }
 
 /// A generic machine for single passes that run without a target.

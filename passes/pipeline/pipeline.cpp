@@ -51,7 +51,7 @@ std::string write_reproducer(const Graph& graph, std::span<const Pass> rest, con
 }
 
 Graph run_pass(const Pass& pass, Graph graph, InferredTypes& known) {
-  graph = on_bodies(std::move(graph), pass.run);
+  if (pass.runs_on_bodies) graph = on_bodies(std::move(graph), pass.run);
   Graph result = pass.run(std::move(graph));
   if (const auto defect = find_defect(result, known)) throw InternalError(*defect);
   return result;

@@ -4,6 +4,7 @@
 
 #include "tests/ranks/support.h"
 #include "tests/support/graphs/divisible_steps.h"
+#include "tests/support/graphs/recurrent_steps.h"
 #include "tests/support/programs/once_store.h"
 
 /// Compiled training steps on several ranks, in threads of this process.
@@ -120,6 +121,20 @@ TEST_CASE("ranks: the same mesh gives the same bits each time and for any number
     other.bucket_bytes = bytes;
     CHECK(same_bits(train_in_threads(step, 5, other), first));
   }
+}
+
+TEST_CASE("ranks: training steps with loops, split over the batch, match one process") {
+  const std::vector<Division> two{{"data=2", "B:data"}, {"data=2", "B:data", {.states = "data"}}},
+      four{{"data=4", "B:data", {.parameters = "data"}}, {"data=2,model=2", "B:data,vocab:model"}};
+  for (const DType dtype : {f32, f64}) {
+    const double most = dtype == f64 ? 1e-10 : 5e-5;
+    check_steps(lstm_step(dtype), two, most);
+    check_steps(lstm_step(dtype), four, most);
+    check_steps(stacked_step(dtype), {two[0], four[0]}, most);
+  }
+  check_steps(gru_step(f64), {two[0]}, 1e-10);
+  check_steps(mamba_step(f64), {two[0], four[1]}, 1e-10);
+  check_steps(delta_step(f64), {two[0]}, 1e-10);
 }
 
 }  // namespace lathe::test
