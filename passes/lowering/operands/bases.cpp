@@ -1,6 +1,7 @@
 #include "passes/lowering/operands/bases.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 #include "ir/ops/primitives/primitives.h"
@@ -13,8 +14,16 @@ constexpr int most_sweeps = 40;  ///< Jacobi converges quadratically: fewer than
 
 bool is_eigenvectors(const ir::Node& node) { return node.op == &ir::ops::eigenvectors; }
 
-Dim scratch_of(const Matrices& a, const ir::Node& node) {
-  return is_eigenvectors(node) ? (a.rows * Dim(2) + Dim(1)) * a.rows : (a.rows + Dim(2)) * a.columns;
+/// Returns the distance between rows of a matrix that is rotated, in elements: an odd number of cache lines, so that
+/// the elements of a column do not share a few sets of the cache. A column of 1024 rows otherwise has one set.
+Dim pitch_of(const Dim& rows, DType dtype) {
+  const auto line = std::int64_t{64} / static_cast<std::int64_t>(size_in_bytes(dtype));
+  const auto known = rows.value();
+  return known ? Dim(((*known + line - 1) / line | 1) * line) : rows + Dim(line);
+}
+
+Dim scratch_of(const Matrices& a, const ir::Node& node, DType dtype) {
+  return is_eigenvectors(node) ? (a.rows * Dim(2) + Dim(1)) * pitch_of(a.rows, dtype) : (a.rows + Dim(2)) * a.columns;
 }
 
 /// Loads a scalar operand.
@@ -30,7 +39,8 @@ BasisKernel::BasisKernel(const LoweringContext& lowering, ir::ValueId id)
       node_(lowering.graph[id]),
       a_(lowering, node_.operands[0]),
       found_(lowering, id),
-      work_(lowering.workspace(found_.compute(), a_.count * scratch_of(a_, node_), "factorization")),
+      work_(
+          lowering.workspace(found_.compute(), a_.count * scratch_of(a_, node_, found_.compute()), "factorization")),
       context_(std::string(node_.op->name.value), KernelRole::factor),
       b_(context_.builder) {
   if (node_.operands.size() == 1) return;
@@ -48,8 +58,9 @@ KernelContext::Built BasisKernel::build(
   elements_.emplace(context_, a_.operand.program, lowering_.buffer_of);
   if (when_) conditions_.emplace(context_, when_->program, lowering_.buffer_of);
   if (when_) others_.emplace(context_, otherwise_->operand.program, lowering_.buffer_of);
-  m_ = context_.dim(a_.rows), n_ = context_.dim(a_.columns);
-  const kernel::Value size = context_.dim(scratch_of(a_, node_));
+  m_ = context_.dim(a_.rows), n_ = context_.dim(a_.columns),
+  pitch_ = context_.dim(pitch_of(a_.rows, found_.compute()));
+  const kernel::Value size = context_.dim(scratch_of(a_, node_, found_.compute()));
   run(b_, context_.dim(a_.count), [&](const MatrixTeam& team, kernel::Value matrix) {
     first_ = matrix * size, out_ = matrix * m_ * n_;
     if (is_eigenvectors(node_))
@@ -187,7 +198,7 @@ void BasisKernel::diagonalize(const MatrixTeam& team, kernel::Value matrix) {
   b_.for_loop(0, rows, 1, [&](kernel::Value i) {
     team.elements(zero, n_, [&](kernel::Value j) {
       const kernel::Value one = like(poison, 1.0);
-      keep((n_ + i) * n_ + j, b_.select(equal(i, j), one, like(poison, 0.0)) + poison);
+      keep((n_ + i) * pitch_ + j, b_.select(equal(i, j), one, like(poison, 0.0)) + poison);
     });
   });
   team.barrier();
@@ -197,7 +208,7 @@ void BasisKernel::diagonalize(const MatrixTeam& team, kernel::Value matrix) {
     b_.set(turned, zero);
     b_.for_loop(0, count, 1, [&](kernel::Value p) {
       b_.for_loop(p + 1, n_, 1, [&](kernel::Value q) {
-        const kernel::Value element = scratch(p * n_ + q);
+        const kernel::Value element = scratch(p * pitch_ + q);
         const double epsilon = found_.compute() == f64 ? std::numeric_limits<double>::epsilon()
                                                        : static_cast<double>(std::numeric_limits<float>::epsilon());
         const kernel::Value times = b_.select(absolute(element) > epsilon * epsilon, b_.index(1), zero);
@@ -209,14 +220,15 @@ void BasisKernel::diagonalize(const MatrixTeam& team, kernel::Value matrix) {
     });
   });
   b_.for_loop(0, rows, 1, [&](kernel::Value i) {
-    team.elements(zero, n_,
-                  [&](kernel::Value j) { found_.store(context_, out_ + i * n_ + j, scratch((n_ + j) * n_ + i)); });
+    team.elements(zero, n_, [&](kernel::Value j) {
+      found_.store(context_, out_ + i * n_ + j, scratch((n_ + j) * pitch_ + i));
+    });
   });
 }
 
 /// Returns 0, or NaN if an element is not finite.
 kernel::Value BasisKernel::load_symmetric(const MatrixTeam& team, kernel::Value matrix, kernel::Value rows) {
-  const kernel::Value zero = b_.index(0), tops = n_ * n_ * 2;
+  const kernel::Value zero = b_.index(0), tops = n_ * pitch_ * 2;
   const auto mean = [&](kernel::Value i, kernel::Value j) {
     return (a_.along_columns(*elements_, matrix, i, j) + a_.along_columns(*elements_, matrix, j, i)) * 0.5;
   };
@@ -230,13 +242,13 @@ kernel::Value BasisKernel::load_symmetric(const MatrixTeam& team, kernel::Value 
   b_.for_loop(0, rows, 1, [&](kernel::Value i) { b_.set(largest, max(b_.get(largest), scratch(tops + i))); });
   const kernel::Value inverse = inverse_of_largest(b_.get(largest));
   b_.for_loop(0, rows, 1, [&](kernel::Value i) {
-    team.elements(zero, n_, [&](kernel::Value j) { keep(i * n_ + j, mean(i, j) * inverse); });
+    team.elements(zero, n_, [&](kernel::Value j) { keep(i * pitch_ + j, mean(i, j) * inverse); });
   });
   return b_.get(largest) * 0.0;
 }
 
 void BasisKernel::rotate(const MatrixTeam& team, kernel::Value p, kernel::Value q) {
-  const kernel::Value pp = scratch(p * n_ + p), qq = scratch(q * n_ + q), pq = scratch(p * n_ + q);
+  const kernel::Value pp = scratch(p * pitch_ + p), qq = scratch(q * pitch_ + q), pq = scratch(p * pitch_ + q);
   const kernel::Value zero = like(pq, 0.0), one = like(pq, 1.0);
   const kernel::Value ratio = (qq - pp) / (pq * 2.0);
   const kernel::Value size = one / (absolute(ratio) + root(b_.fma(ratio, ratio, one)));
@@ -251,16 +263,16 @@ void BasisKernel::rotate(const MatrixTeam& team, kernel::Value p, kernel::Value 
       const kernel::Value x = scratch(row_p + k, lanes, mask), y = scratch(row_q + k, lanes, mask);
       result(b_.fma(wide(cosine), x, -(wide(sine) * y)), b_.fma(wide(sine), x, wide(cosine) * y));
     };
-    turn((n_ + p) * n_, (n_ + q) * n_, [&](kernel::Value x, kernel::Value y) {
-      keep((n_ + p) * n_ + k, x, mask);
-      keep((n_ + q) * n_ + k, y, mask);
+    turn((n_ + p) * pitch_, (n_ + q) * pitch_, [&](kernel::Value x, kernel::Value y) {
+      keep((n_ + p) * pitch_ + k, x, mask);
+      keep((n_ + q) * pitch_ + k, y, mask);
     });
     const kernel::Value at_p = equal(lane_index(k, lanes), wide(p)), at_q = equal(lane_index(k, lanes), wide(q));
-    turn(p * n_, q * n_, [&](kernel::Value x, kernel::Value y) {
+    turn(p * pitch_, q * pitch_, [&](kernel::Value x, kernel::Value y) {
       const kernel::Value own_x = b_.select(at_p, wide(new_pp), b_.select(at_q, wide(zero), x));
       const kernel::Value own_y = b_.select(at_q, wide(new_qq), b_.select(at_p, wide(zero), y));
-      keep(p * n_ + k, own_x, mask);
-      keep(q * n_ + k, own_y, mask);
+      keep(p * pitch_ + k, own_x, mask);
+      keep(q * pitch_ + k, own_y, mask);
     });
   });
   team.barrier();
@@ -271,8 +283,8 @@ void BasisKernel::rotate(const MatrixTeam& team, kernel::Value p, kernel::Value 
 void BasisKernel::mirror_rows(const MatrixTeam& team, kernel::Value p, kernel::Value q) {
   team.elements(b_.index(0), n_, [&](kernel::Value k) {
     b_.if_(not_equal(k, p) && not_equal(k, q), [&] {  // elsewhere rows and columns meet, and are equal
-      keep(k * n_ + p, scratch(p * n_ + k));
-      keep(k * n_ + q, scratch(q * n_ + k));
+      keep(k * pitch_ + p, scratch(p * pitch_ + k));
+      keep(k * pitch_ + q, scratch(q * pitch_ + k));
     });
   });
   team.barrier();

@@ -69,7 +69,8 @@ class BasisKernel {
   KernelContext context_;
   kernel::Builder& b_;
   std::optional<ElementwiseEmitter> elements_, conditions_, others_;
-  kernel::Value m_, n_, first_, out_;  ///< rows, columns; the matrix's first elements in the scratch and the result
+  kernel::Value m_, n_, pitch_;  ///< rows, columns; the distance of the rows of `diagonalize` in the scratch
+  kernel::Value first_, out_;    ///< the matrix's first elements in the scratch and the result
 };
 
 }  // namespace lathe
