@@ -43,7 +43,11 @@ Gpt::Gpt(const Module& parent, const GptConfig& config, Where at)
            {.dtype = config.dtype, .table = Init::normal({.deviation = 0.02})}, at),
       ln_f_(*this, "ln_f", config.d_model, {.dtype = config.dtype, .eps = config.norm_eps}, at),
       dropout_(config.dropout, at) {
-  for (int i = 0; i < config.layers; ++i) blocks_.emplace_back(*this, fmt::format("h.{}", i), config, at);
+  if (config.stacked)
+    stacked_.emplace(
+        *this, "h", config.layers, [&](const Module& layer) { return Block(layer, "", config, at); }, at);
+  for (int i = 0; i < config.layers && !config.stacked; ++i)
+    blocks_.emplace_back(*this, fmt::format("h.{}", i), config, at);
 }
 
 Gpt::Block::Block(const Module& parent, std::string_view name, const GptConfig& config, const Where& at)
@@ -74,18 +78,22 @@ Tensor Gpt::attention(const Block& block, const Tensor& x, const Tensor& forbidd
   return block.c_proj(nn::merge_heads(matmul(dropout_(weights), v), config_.d_model));  // [B, T, d_model]
 }
 
+Tensor Gpt::apply(const Block& block, const Tensor& x, const Tensor& forbidden) const {
+  const Tensor attended = x + dropout_(attention(block, block.ln_1(x), forbidden));
+  return attended + dropout_(block.mlp(block.ln_2(attended)));
+}
+
 Tensor Gpt::logits(const Tensor& tokens, Where at) const {
   const Graph g = tokens.graph(at);
   const Dim T = tokens.size(1, at);
   const Tensor positions = wpe_.table().in(g).slice(0, 0, T, 1, at);  // [T, d_model]
   Tensor x = dropout_(wte_(tokens, at) + positions);                  // [B, T, d_model]
   const Tensor forbidden = ~g.causal_mask(T, T);                      // [T, T]
+  if (stacked_)
+    x = (*stacked_)(x, [&](const Block& block, const Tensor& h) { return apply(block, h, forbidden); }, at);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto scope = g.scope(fmt::format("h.{}", i));
-    const Block& block = blocks_[i];
-    x = x + dropout_(attention(block, block.ln_1(x), forbidden));
-    x = x + dropout_(block.mlp(block.ln_2(x)));
-    x = x.named(fmt::format("block_{}", i));
+    x = apply(blocks_[i], x, forbidden).named(fmt::format("block_{}", i));
   }
   return linear(ln_f_(x), wte_.table().in(g)).named("logits");  // [B, T, vocab]
 }

@@ -5,6 +5,7 @@
 
 #include "frontend/nn/attention/attention.h"
 #include "frontend/nn/feed_forward.h"
+#include "frontend/nn/stacked.h"
 
 namespace lathe::models {
 
@@ -14,6 +15,10 @@ struct GptConfig {
   Dim d_model{"d_model", 384}, h{"h", 6};
   std::optional<Dim> d_ff = {};  ///< default: 4 * d_model
   int layers = 6;
+  /// Whether the layers run as one loop (nn::Stacked): the IR and the time to compile do not depend on their number.
+  /// Their parameters are stacked, h.<name> [layers, ...]. matrices() therefore selects their vectors as well:
+  /// choose parameters with weight decay by name.
+  bool stacked = false;
   double dropout = 0;
   double norm_eps = 1e-5;
   std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
@@ -43,13 +48,16 @@ class Gpt : public nn::Module {
     nn::Linear c_attn, c_proj;
     nn::FeedForward mlp;
   };
+  /// [B, T, d_model] -> [B, T, d_model]
+  Tensor apply(const Block& block, const Tensor& x, const Tensor& forbidden) const;
   /// Causal self-attention: [B, T, d_model] -> [B, T, d_model].
   Tensor attention(const Block& block, const Tensor& x, const Tensor& forbidden) const;
 
   GptConfig config_;
   Dim d_k_;
   nn::Embedding wte_, wpe_;
-  std::vector<Block> blocks_;
+  std::vector<Block> blocks_;                  ///< unless they are stacked
+  std::optional<nn::Stacked<Block>> stacked_;  ///< the blocks as one loop
   nn::LayerNorm ln_f_;
   nn::Dropout dropout_;
 };

@@ -46,7 +46,11 @@ Llama::Llama(const Module& parent, const LlamaConfig& config, Where at)
              {.dtype = config.dtype, .table = Init::normal({.deviation = 0.02})}, at),
       norm_(*this, "norm", config.d_model, norm(config), at),
       lm_head_(*this, "lm_head", config.d_model, config.vocab, projection(config), at) {
-  for (int i = 0; i < config.layers; ++i) blocks_.emplace_back(*this, fmt::format("layers.{}", i), config, at);
+  if (config.stacked)
+    stacked_.emplace(
+        *this, "layers", config.layers, [&](const Module& layer) { return Block(layer, "", config, at); }, at);
+  for (int i = 0; i < config.layers && !config.stacked; ++i)
+    blocks_.emplace_back(*this, fmt::format("layers.{}", i), config, at);
 }
 
 Llama::Block::Block(const Module& parent, std::string_view name, const LlamaConfig& config, const Where& at)
@@ -71,6 +75,12 @@ Tensor Llama::attention(const Block& block, const Tensor& x, const nn::RotaryTab
   return block.o_proj(nn::merge_heads(matmul(weights, values), block.o_proj.weight().shape()[1]));  // [B, T, d_model]
 }
 
+Tensor Llama::apply(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,
+                    const Tensor& forbidden) const {
+  const Tensor attended = x + attention(block, block.input_norm(x), rotary, forbidden);
+  return attended + block.mlp(block.post_norm(attended));
+}
+
 Tensor Llama::logits(const Tensor& tokens, Where at) const {
   const Graph g = tokens.graph(at);
   const Dim T = tokens.size(1, at);
@@ -78,12 +88,11 @@ Tensor Llama::logits(const Tensor& tokens, Where at) const {
   const nn::RotaryTables rotary = nn::rotary_tables(g, T, config_.head_dim, dtype, config_.theta);  // [T, hd]
   const Tensor forbidden = ~g.causal_mask(T, T);                                                    // [T, T]
   Tensor x = embed_(tokens, at);                                                                    // [B, T, d_model]
+  if (stacked_)
+    x = (*stacked_)(x, [&](const Block& block, const Tensor& h) { return apply(block, h, rotary, forbidden); }, at);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const auto scope = g.scope(fmt::format("layers.{}", i));
-    const Block& block = blocks_[i];
-    x = x + attention(block, block.input_norm(x), rotary, forbidden);
-    x = x + block.mlp(block.post_norm(x));
-    x = x.named(fmt::format("block_{}", i));
+    x = apply(blocks_[i], x, rotary, forbidden).named(fmt::format("block_{}", i));
   }
   return lm_head_(norm_(x)).named("logits");  // [B, T, vocab]
 }

@@ -6,6 +6,7 @@
 #include "frontend/nn/attention/attention.h"
 #include "frontend/nn/attention/positions.h"
 #include "frontend/nn/feed_forward.h"
+#include "frontend/nn/stacked.h"
 
 namespace lathe::models {
 
@@ -14,6 +15,10 @@ struct LlamaConfig {
   Dim d_model{"d_model", 384}, d_ff{"d_ff", 1024};
   Dim h{"h", 6}, kv_heads{"kv_heads", 2}, head_dim{"head_dim", 64};
   int layers = 6;
+  /// Whether the layers run as one loop (nn::Stacked): the IR and the time to compile do not depend on their number.
+  /// Their parameters are stacked, layers.<name> [layers, ...]. matrices() therefore selects their vectors as well:
+  /// choose parameters with weight decay by name.
+  bool stacked = false;
   double norm_eps = 1e-5;
   double theta = 10000;
   std::optional<DType> dtype = {};  ///< of the parameters; default: that of the parent
@@ -41,14 +46,16 @@ class Llama : public nn::Module {
     nn::Linear q_proj, k_proj, v_proj, o_proj;
     nn::GatedFeedForward mlp;
   };
-  /// [B, T, d_model] -> [B, T, d_model]
+  /// Both: [B, T, d_model] -> [B, T, d_model].
+  Tensor apply(const Block& block, const Tensor& x, const nn::RotaryTables& rotary, const Tensor& forbidden) const;
   Tensor attention(const Block& block, const Tensor& x, const nn::RotaryTables& rotary,
                    const Tensor& forbidden) const;
 
   LlamaConfig config_;
   Dim groups_;  ///< query heads per key head
   nn::Embedding embed_;
-  std::vector<Block> blocks_;
+  std::vector<Block> blocks_;                  ///< unless they are stacked
+  std::optional<nn::Stacked<Block>> stacked_;  ///< the blocks as one loop
   nn::RmsNorm norm_;
   nn::Linear lm_head_;
 };

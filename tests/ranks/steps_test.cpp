@@ -131,7 +131,9 @@ TEST_CASE("ranks: training steps with loops, split over the batch, match one pro
     check_steps(lstm_step(dtype), two, most);
     check_steps(lstm_step(dtype), four, most);
     check_steps(stacked_step(dtype), {two[0], four[0]}, most);
+    check_steps(stacked_llama_step(3, dtype), {two[1], four[0]}, most);
   }
+  check_steps(stacked_gpt_step(3, f64), {two[0], four[1]}, 1e-10);
   check_steps(gru_step(f64), {two[0]}, 1e-10);
   check_steps(mamba_step(f64), {two[0], four[1]}, 1e-10);
   check_steps(delta_step(f64), {two[0]}, 1e-10);

@@ -80,6 +80,22 @@ TEST_CASE("shard: training steps with recurrent layers match one process, split 
     }
 }
 
+TEST_CASE("shard: models whose layers are one loop match one process, split over the batch") {
+  using namespace lathe::test;
+  for (const ir::Graph& step : {stacked_gpt_step(2, f64), stacked_llama_step(2, f64)})
+    for (const auto& [mesh, splits] :
+         {std::pair{"data=2", "B:data"}, {"data=4", "B:data"}, {"data=2,model=2", "B:data,vocab:model"}}) {
+      CAPTURE(step.name, mesh);
+      const Sharded sharded = divided(step, mesh, splits);
+      check_rows(sharded.graph, "B@data");
+      CHECK(training_difference(step, sharded, step_arguments(step, 4, 5), 3) < 1e-10);
+      // The gradients of a stack are added up at once.
+      const ir::Graph deeper =
+          divided(step.name == "gpt" ? stacked_gpt_step(6, f64) : stacked_llama_step(6, f64), mesh, splits).graph;
+      CHECK(count(deeper, "all_reduce") == count(sharded.graph, "all_reduce"));
+    }
+}
+
 TEST_CASE("shard: loops of sharded states and parameters read whole weights") {
   using namespace lathe::test;
   const ir::Graph step = lstm_step(f64);

@@ -9,6 +9,7 @@
 #include "frontend/nn/recurrent/recurrent.h"
 #include "frontend/nn/stacked.h"
 #include "frontend/train/step.h"
+#include "tests/support/graphs/divisible_steps.h"
 
 /// Training steps of language models with loops, on 6 tokens of a row; the batch divides over meshes.
 namespace lathe::test {
@@ -66,6 +67,19 @@ inline ir::Graph stacked_step(DType dtype) {
     });
     return layers(x, [](const nn::Linear& fc, const Tensor& h) { return h + dropout(tanh(fc(h)), 0.25); });
   });
+}
+
+/// GPT-2 with dropout, and a Llama, whose layers are one loop. Matrices have weight decay, and not stacked vectors.
+inline ir::Graph stacked_gpt_step(int layers, DType dtype) {
+  models::GptConfig config = divisible_gpt(layers, 0.1, dtype);
+  config.stacked = true;
+  return gpt_step(config, AdamW{.lr = 1e-3}, {.clip_norm = 0.5, .decayed = names_without({"ln_", "bias"})});
+}
+
+inline ir::Graph stacked_llama_step(int layers, DType dtype) {
+  models::LlamaConfig config = divisible_llama(layers, dtype);
+  config.stacked = true;
+  return llama_step(config, AdamW{.lr = 1e-3}, {.clip_norm = 0.5, .decayed = names_without({"norm"})});
 }
 
 }  // namespace lathe::test
