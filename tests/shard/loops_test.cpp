@@ -171,6 +171,10 @@ TEST_CASE("shard: a dim that iterations would have to communicate about is refus
              Contains("in its body, sum at loops_test.cpp:") &&
                  Contains("the shares of processes would have to be added up in each iteration"));
   CHECK_THAT(error_text(rnn(), "data=2", "n:data"), Contains("in its body, contract at loops_test.cpp:"));
+  const ir::Graph extremum = rnn([](const Tensor& h) { return h - h.max(0, true); });
+  CHECK_THAT(error_text(extremum, "data=2", "B:data"),
+             Contains("in its body, max at loops_test.cpp:") &&
+                 Contains("the results of processes would have to be compared in each iteration"));
   CHECK_THAT(error_text(rnn(), "data=2", "T:data"), Contains("it has an element for each iteration"));
   // The same graphs split over another dim.
   CHECK(error_label(rnn(), "data=2", "B:data").empty());
