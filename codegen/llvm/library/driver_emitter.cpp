@@ -47,7 +47,7 @@ class DriverEmitter : public ModuleCode {
 
   void point_tensors(Value* call, Value* workspace);
   Value* tensor(Value* call, const CallLayout& layout, const LibraryTensor& tensor);
-  void write_record(std::size_t launch);
+  void write_record(std::size_t number_of);
   llvm::Constant* strides(const LibraryLaunch& launch);
   void begin_loop(int number);
   void end_loop();
