@@ -7,6 +7,7 @@
 #include <lathe/finetune.h>
 #include <lathe/generate.h>
 #include <lathe/grad.h>
+#include <lathe/library.h>
 #include <lathe/mesh.h>
 #include <lathe/models.h>
 #include <lathe/nn.h>

@@ -163,6 +163,8 @@ TEST_CASE("references: names in backquotes in headers exist in the code") {
 
 TEST_CASE("references: headers and qualified names in guides are installed") {
   Names installed, words;
+  for (const SourceFile& file : source_files())
+    if (file.is_in("include/lathe/aot")) installed.insert(file.path.substr(folder_of(file.path).size()));
   const std::regex word(R"(\b[A-Za-z_]\w*\b)");
   for (const SourceFile* header : public_headers()) {
     installed.insert(header->path);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "frontend/dsl.h"
+#include "frontend/initial_values.h"
 #include "frontend/models/attentions.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
@@ -13,6 +14,7 @@
 #include "ir/tensor/text/printer.h"
 #include "models/finetune/step_graph.h"
 #include "models/pretrained/lora/adapted_model.h"
+#include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/inputs/files.h"
 #include "tools/options/adapter_options.h"
@@ -34,6 +36,8 @@ struct ModelOptions {
   std::string part = "logits", dtype = "f32", weights = "stored", inputs;  ///< for a directory
   std::filesystem::path adapter;
   std::optional<std::string> lora;  ///< for the step of a directory
+  std::string values;               ///< file for the initial values of a built-in model
+  std::uint64_t seed = 0;
 };
 
 /// Returns a dim with the given size, or the model's default if none is given.
@@ -149,6 +153,10 @@ std::set<std::string> parse_inputs(const std::string& text) {
 }
 
 void write_folder(const ModelOptions& options) {
+  if (!options.values.empty())
+    throw UserError(fmt::format("--values {}: {} is a directory, which has its values in its files", options.values,
+                                options.name),
+                    "usage", "leave out --values");
   if (options.step) return write_text(options.output, ir::print(folder_step(options)));
   const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
   const ir::Graph graph = pretrained_graph(options.name, part,
@@ -199,6 +207,16 @@ void run(const ModelOptions& options) {
       options.step ? training_step(g, *loss, AdamW{.lr = options.lr}, {.precision = *parse_dtype(options.precision)})
                    : with_precision(g.finish(), options.precision);
   write_text(options.output, ir::print(graph));
+  if (!options.values.empty())
+    write_safetensors(options.values, initial_values(graph, g.initializers(), options.seed));
+}
+
+void add_training_options(CLI::App& command, ModelOptions& options) {
+  positive(command.add_option("--lr", options.lr, "Constant learning rate of --step"))->capture_default_str();
+  CLI::Option* const values = command.add_option(
+      "--values", options.values,
+      "Built-in model: also write the initial values of its parameters and states to this .safetensors file");
+  command.add_option("--seed", options.seed, "Seed of --values")->capture_default_str()->needs(values);
 }
 
 }  // namespace
@@ -253,8 +271,8 @@ void add_model(CLI::App& app) {
                                               "Write the whole training step with AdamW: forward, backward, update");
   step->excludes(part)->excludes(weights)->excludes(batch)->excludes(inputs);
   add_lora_option(*command, options->lora)->needs(step);
-  positive(command->add_option("--lr", options->lr, "Constant learning rate of --step"))->capture_default_str();
   add_precision_option(*command, options->precision);
+  add_training_options(*command, *options);
   command->footer(footer +
                   "Examples:\n"
                   "  lathe model gpt --layers 12 --step -o step.lathe\n"

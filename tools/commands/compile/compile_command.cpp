@@ -18,7 +18,7 @@ namespace lathe::tools {
 
 namespace {
 
-constexpr std::string_view library_kinds[] = {"archive", "header", "object", "source-list"};
+constexpr std::string_view library_kinds[] = {"archive", "header", "object", "source-list", "helpers"};
 constexpr std::string_view cuda_kinds[] = {"cuda", "prelude", "ptx", "cubin"};
 
 bool is_library_kind(std::string_view kind) {
@@ -102,7 +102,8 @@ void add_compile(CLI::App& app) {
       ->add_option(
           "--emit", options->emit,
           "Output formats. Library: archive (static library), header (C99), object, source-list (kernels with "
-          "their source lines). GPU: cuda (CUDA C++), prelude (lathe.cuh, which that code includes), ptx or "
+          "their source lines), helpers (headers with a thread pool, memory and files for C and C++). GPU: cuda "
+          "(CUDA C++), prelude (lathe.cuh, which that code includes), ptx or "
           "cubin. Default: archive,header; with a GPU as the target: cuda")
       ->check(emit_fault);
   between(command->add_option("--threads", options->threads, "Number of compiler threads"), 1, 64)

@@ -1,16 +1,18 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <ranges>
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "passes/transforms/dtypes/convert_dtype.h"
 #include "runtime/emit_library.h"
+#include "runtime/files/paths.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "runtime/target.h"
+#include "runtime/write_library.h"
 #include "tools/commands/compile/emit_options.h"
+#include "tools/commands/compile/helper_headers.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/plugins/op_libraries.h"
@@ -19,8 +21,6 @@
 namespace lathe::tools {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 std::vector<std::string> at_commas(const std::string& list) {
   std::vector<std::string> parts;
@@ -102,11 +102,17 @@ Tensors embedded_values(const EmitOptions& options, const std::vector<LibraryGra
   return values;
 }
 
-/// Writes a file into the folder of --output, and a line about it to standard output.
+/// Writes a file to the folder of --output, and a line about it to standard output.
 void write_file(const EmitOptions& options, const LibraryFile& file) {
-  const std::string path = (fs::path(options.output) / file.name).string();
-  write_text(path, file.bytes);
+  const std::string path = write_library_file(options.output, file).string();
   write_text("-", fmt::format("{:<40} {:>12} bytes\n", path, file.bytes.size()));
+}
+
+void write_helpers(const EmitOptions& options) {
+  write_file(options, {"lathe_pool.h", std::string(embedded_lathe_pool_h)});
+  write_file(options, {"lathe_memory.h", std::string(embedded_lathe_memory_h)});
+  write_file(options, {"lathe_safetensors.h", std::string(embedded_lathe_safetensors_h)});
+  write_file(options, {"lathe_call.hpp", std::string(embedded_lathe_call_hpp)});
 }
 
 }  // namespace
@@ -128,14 +134,13 @@ void write_library_files(const EmitOptions& options) {
                                                        .lower = options.lower,
                                                        .embedded = embedded_values(options, graphs),
                                                        .threads = options.threads});
-  std::error_code error;
-  fs::create_directories(options.output, error);
-  if (error) throw UserError(fmt::format("cannot create {}: {}", options.output, error.message()), "file_write");
+  make_folders(options.output);
   if (kinds.contains("object"))
     for (const LibraryFile& object : library.objects) write_file(options, object);
   if (kinds.contains("archive")) write_file(options, library.archive);
   if (kinds.contains("header")) write_file(options, library.header);
   if (kinds.contains("source-list")) write_file(options, library.sources);
+  if (kinds.contains("helpers")) write_helpers(options);
 }
 
 }  // namespace lathe::tools

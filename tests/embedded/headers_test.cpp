@@ -1,0 +1,53 @@
+#include "tests/embedded/shell.h"
+#include "tests/support/texts/test_data.h"
+
+/// The headers of include/lathe/aot must compile alone, in C and C++.
+using namespace lathe::test;
+
+TEST_CASE("embedded: each helper header compiles alone in strict C99, C17 and C++17", "[embedded]") {
+  const Scratch scratch;
+  const std::string folder = source_path("include/lathe/aot").string(), warnings = " -Wall -Wextra -Werror -pedantic";
+  std::string compilers = "cc";
+  for (const std::string compiler : {"gcc", "clang"})
+    if (run_shell(scratch, "command -v " + compiler).status == 0) compilers += " " + compiler;
+  int headers = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    scratch.write("alone.c", "#include \"" + name + "\"\n");
+    const std::string rest = warnings + " -I'" + folder + "' -fsyntax-only ";
+    if (name.ends_with(".h"))
+      for (const char* const standard : {"c99", "c99 -D_DEFAULT_SOURCE", "gnu99", "c17", "gnu17 -D_GNU_SOURCE"})
+        shell(scratch, "for c in " + compilers + "; do $c -std=" + standard + rest + "alone.c || exit 1; done");
+    for (const char* const standard : {"c++17 -Wconversion -Wshadow", "c++20"})
+      shell(scratch, std::string("'" LATHE_CXX_COMPILER "' -x c++ -std=") + standard + rest + "alone.c");
+    ++headers;
+  }
+  CHECK(headers == 4);
+}
+
+TEST_CASE("embedded: lathe compile writes the helper headers as they are", "[embedded]") {
+  const Scratch scratch;
+  scratch.write("small.lathe", small_program);
+  lathe_output(scratch, "compile small.lathe --prefix small --max n=4 --emit=helpers,header -o out");
+  int headers = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("include/lathe/aot"))) {
+    const std::string name = entry.path().filename().string();
+    shell(scratch, "cmp '" + entry.path().string() + "' out/" + name);
+    ++headers;
+  }
+  CHECK(headers == 4);
+  CHECK_FALSE(std::filesystem::exists(scratch.path("out/libsmall.a")));
+  // A program may include a library's header before or after the pool's: both declare lathe_workers.
+  const std::string workers = "#ifndef LATHE_WORKERS\n";
+  const auto declaration = [&](const std::string& text) {
+    const std::size_t begin = text.find(workers);
+    REQUIRE(begin != std::string::npos);
+    return text.substr(begin, text.find("#endif", begin) - begin);
+  };
+  const auto without_spaces = [](std::string text) {
+    std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
+    return text;
+  };
+  CHECK(without_spaces(declaration(scratch.read("out/small.h"))) ==
+        without_spaces(declaration(scratch.read("out/lathe_pool.h"))));
+}
