@@ -12,6 +12,33 @@ ninja -C "$scratch/build" -t commands app >"$scratch/commands"
 grep -q 'ir/support/dim.cpp' "$scratch/commands"
 ! grep -e ' -Werror' "$scratch/commands" || { echo "warnings are errors in a subproject" >&2; exit 1; }
 
+# lathe_add_graph() of a subproject uses the command of the tree.
+mkdir "$scratch/graphs"
+cp "$source/examples/embedded/cmake/softmax.lathe" "$scratch/graphs"
+echo 'int main(void) { return 0; }' >"$scratch/graphs/main.c"
+graphs() {
+  cat >"$scratch/graphs/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(App LANGUAGES C CXX)
+add_subdirectory("$source" lathe)
+lathe_add_graph(softmax $1)
+add_executable(app main.c)
+target_link_libraries(app PRIVATE softmax)
+END
+  rm -rf "$scratch/graphs/build"
+  cmake -S "$scratch/graphs" -B "$scratch/graphs/build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" $2 >"$scratch/log" 2>&1
+}
+graphs 'FILE softmax.lathe PREFIX p MAX n=10 TARGETS x86-64-v2 x86-64-v4 DTYPE bf16 EVALUATION' -DLATHE_TOOLS=ON ||
+  { cat "$scratch/log"; exit 1; }
+ninja -C "$scratch/graphs/build" -t commands app >"$scratch/commands"
+grep -q 'compile .*/graphs/softmax.lathe --prefix p --max n=10 --target x86-64-v2,x86-64-v4 --dtype bf16 --evaluation --emit' \
+     "$scratch/commands"
+grep -q 'app .*softmax.graph/libp.a .*-lm' "$scratch/commands"
+! graphs 'FILE softmax.lathe' -DLATHE_TOOLS=OFF || exit 1
+grep -q 'lathe_add_graph(softmax) needs the lathe command' "$scratch/log"
+! graphs 'FILES softmax.lathe' -DLATHE_TOOLS=ON || exit 1
+grep -q 'give FILE, and only the arguments' "$scratch/log"
+
 # refuses ID VERSION TEXT: an old compiler is rejected with the required versions.
 refuses() {
   if cmake -DCMAKE_CXX_COMPILER=c++ -DCMAKE_CXX_COMPILER_ID="$1" -DCMAKE_CXX_COMPILER_VERSION="$2" -P "$source/tools/cmake/compiler.cmake" 2>"$scratch/error"; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs a build into a scratch folder; configures, builds and runs programs against it, outside the tree: the first
-# program, one with user-defined ops, and one in C.
+# program, one with user-defined ops, and two in C: with the C API, and with compiled graphs.
 #   test.sh BUILD SOURCE COMPILER
 set -euo pipefail
 build=$1 source=$2 compiler=$3
@@ -42,6 +42,15 @@ END
 build_in "$scratch/c"
 "$scratch/c/build/train" "$scratch/c/curve.lathe" | tee "$scratch/c/output"
 grep -q '^step 200: loss 0.000' "$scratch/c/output"
+
+# A program in C with two graphs: one compiled by the command, one by a program in C++.
+cp -r "$source/examples/embedded/cmake" "$scratch/graphs"
+build_in "$scratch/graphs"
+"$scratch/graphs/build/train" | tee "$scratch/graphs/output"
+grep -q '^step 30: loss 0\.0' "$scratch/graphs/output"
+grep -q '^softmax 0.333 0.333 0.333$' "$scratch/graphs/output"
+needed=$(readelf -d "$scratch/graphs/build/train" | grep -oE 'NEEDED.*\[[^]]*' | sed 's/.*\[//')
+! grep -vE '^(libm|libc)\.so' <<<"$needed" || { echo "the program needs more than the C library" >&2; exit 1; }
 
 # No installed file refers to the tree, and the program learned its task.
 ! grep -rlF -e "$source" -e "$build" "$scratch/prefix/lib/cmake" "$scratch/prefix/include" ||

@@ -1,5 +1,6 @@
 # `cmake --install build --prefix P` installs P/lib/liblathe.so, P/lib/liblathe_c.so, the public headers in
-# P/include/lathe, the pages that they refer to, the command, and the files for find_package(Lathe).
+# P/include/lathe, the pages that they refer to, the command, and the files for find_package(Lathe), with
+# lathe_add_graph().
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -18,17 +19,28 @@ target_include_directories(lathe_shared INTERFACE $<BUILD_INTERFACE:${PROJECT_SO
                                                   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 add_library(Lathe::lathe ALIAS lathe_shared)  # same name as in an installed Lathe
 include(tools/cmake/c_api.cmake)
+# The headers for users of C libraries: lathe_pool.h and others.
+add_library(lathe_aot INTERFACE)
+set_target_properties(lathe_aot PROPERTIES EXPORT_NAME aot)
+target_include_directories(lathe_aot INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include/lathe/aot>
+                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/lathe/aot>)
+target_link_libraries(lathe_aot INTERFACE -pthread)
+add_library(Lathe::aot ALIAS lathe_aot)
+include(${CMAKE_CURRENT_LIST_DIR}/LatheGraphs.cmake)
 if(NOT LATHE_INSTALL)
   return()
 endif()
 # Headers are included as <lathe/...> from the include folder, the only include path that is added.
-install(TARGETS lathe_shared lathe_c_shared EXPORT LatheTargets
+install(TARGETS lathe_shared lathe_c_shared lathe_aot EXPORT LatheTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT LatheTargets NAMESPACE Lathe:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Lathe)
 
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}\")\nset(headers \"${CMAKE_INSTALL_INCLUDEDIR}/lathe\")")
 install(SCRIPT ${PROJECT_SOURCE_DIR}/tools/cmake/install_headers.cmake)
+
+install(DIRECTORY include/lathe/aot DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lathe)
+install(FILES tools/cmake/LatheGraphs.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Lathe)
 
 # The pages that headers refer to, such as docs/ops.md.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
