@@ -213,10 +213,10 @@ void run(const ModelOptions& options) {
 
 void add_training_options(CLI::App& command, ModelOptions& options) {
   positive(command.add_option("--lr", options.lr, "Constant learning rate of --step"))->capture_default_str();
-  CLI::Option* const values = command.add_option(
-      "--values", options.values,
-      "Built-in model: also write the initial values of its parameters and states to this .safetensors file");
-  command.add_option("--seed", options.seed, "Seed of --values")->capture_default_str()->needs(values);
+  CLI::Option* const values = command.add_option("--values", options.values,
+                                                 "Built-in model: also write the initial values of its parameters "
+                                                 "and states to this .safetensors file (default: none)");
+  seed(command.add_option("--seed", options.seed, "Seed of --values"))->capture_default_str()->needs(values);
 }
 
 }  // namespace

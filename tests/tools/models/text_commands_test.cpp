@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "runtime/files/safetensors/safetensors.h"
 #include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
@@ -7,6 +8,7 @@
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
+using lathe::SafetensorsFile;
 using lathe::test::run_lathe;
 using lathe::test::Scratch;
 using lathe::test::test_data;
@@ -117,4 +119,27 @@ TEST_CASE("model: encoders and image models, with masks and positions as inputs"
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err, Contains("[usage]"));
   }
+}
+
+TEST_CASE("model --values: the initial values of a built-in model, by seed", "[tools][text]") {
+  const Scratch scratch;
+  const std::string command = "model gpt --step --layers 1 --d-model 8 --heads 2 --vocab 10 --context 4 -o ";
+  for (const std::string file : {"a --seed 1", "b --seed 1", "c --seed 2"}) {
+    const auto ran = run_lathe(scratch, command + "step.lathe --values " + file);
+    INFO(ran.err);
+    CHECK(ran.status == 0);
+  }
+  CHECK(scratch.read("a") == scratch.read("b"));
+  CHECK(scratch.read("a") != scratch.read("c"));
+  const auto run = run_lathe(scratch, "run step.lathe --input a --random --dim B=1,T=2");
+  INFO(run.err);
+  CHECK(run.status == 0);
+  // Norms start from ones, and moments from zeros.
+  const SafetensorsFile values = SafetensorsFile::open(scratch.path("a"));
+  CHECK(values.tensor("ln_f.weight").get(3) == 1);
+  CHECK(values.tensor("optimizer.m.wte").get(3) == 0);
+  const auto folder = run_lathe(scratch, "model " + model("gpt2") + " --step --values a");
+  CHECK(folder.status == 1);
+  CHECK_THAT(folder.err, Contains("which has its values in its files") && Contains("[usage]"));
+  CHECK(run_lathe(scratch, command + "step.lathe --seed 1").status == 2);
 }
