@@ -51,3 +51,15 @@ TEST_CASE("embedded: lathe compile writes the helper headers as they are", "[emb
   CHECK(without_spaces(declaration(scratch.read("out/small.h"))) ==
         without_spaces(declaration(scratch.read("out/lathe_pool.h"))));
 }
+
+TEST_CASE("embedded: loops of the pool have no data races", "[embedded]") {
+  const Scratch scratch;
+  const std::string include = "-I'" + source_path("include/lathe/aot").string() + "' '";
+  const std::string source = source_path("tests/embedded/pool_stress.c").string() + "'";
+  scratch.write("empty.c", "int main(void) { return 0; }\n");
+  const bool has_tool = run_shell(scratch, "cc -fsanitize=thread empty.c -o empty && ./empty").status == 0;
+  if (!has_tool) std::printf("SKIP: the C compiler has no ThreadSanitizer\n");
+  const std::string tool = has_tool ? " -fsanitize=thread " : " ";
+  shell(scratch, "cc -O1 -g -pthread" + tool + include + source + " -o stress");
+  CHECK(shell(scratch, "./stress") == "equal\n");
+}

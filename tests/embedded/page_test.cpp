@@ -37,13 +37,18 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Runs lines of commands, with `lathe` the command under test. Returns what they print.
+/// Runs lines of commands, with `lathe` the command under test, and warnings as errors. Returns what they print.
 std::string run_lines(const Scratch& scratch, const std::string& commands) {
   std::string printed;
   for (const std::string& line : lines_of(commands))
-    printed += line.starts_with("lathe ")
-                   ? lathe_output(scratch, line.substr(6))
-                   : shell(scratch, line.starts_with("cc ") ? "cc " + strict_c + line.substr(2) : line);
+    if (line.starts_with("lathe "))
+      printed += lathe_output(scratch, line.substr(6));
+    else if (line.starts_with("cc "))
+      printed += shell(scratch, "cc " + strict_c + line.substr(2));
+    else if (line.starts_with("c++ "))
+      printed += shell(scratch, "c++ -Wall -Wextra -Werror -pedantic" + line.substr(3));
+    else
+      printed += shell(scratch, line);
   return printed;
 }
 
@@ -70,7 +75,7 @@ TEST_CASE("embedded: the programs of docs/c-library.md print the documented outp
       printed = run_lines(scratch, block.text);
     } else if (block.language == "text") {
       CHECK(printed == block.text);
-    } else if (block.language == "lathe" ||
+    } else if (block.language == "lathe" || block.language == "c++" ||
                (block.language == "c" && block.above.ends_with(".c") && block.above.find('/') == std::string::npos)) {
       REQUIRE_FALSE(block.above.empty());
       scratch.write(block.above, block.text);
@@ -86,8 +91,9 @@ TEST_CASE("embedded: the programs of docs/c-library.md print the documented outp
     }
     ++seen[block.language];
   }
-  CHECK(seen == std::map<std::string, int>{
-                    {"bash", 3}, {"c", 8}, {"cmake", 1}, {"cpp", 1}, {"lathe", 1}, {"sh", 3}, {"text", 2}});
+  CHECK(seen ==
+        std::map<std::string, int>{
+            {"bash", 3}, {"c", 8}, {"c++", 1}, {"cmake", 1}, {"cpp", 1}, {"lathe", 1}, {"sh", 4}, {"text", 3}});
 }
 
 TEST_CASE("embedded: the same graph gives the same bytes, for any number of threads", "[embedded]") {
