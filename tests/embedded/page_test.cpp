@@ -9,10 +9,15 @@ using namespace lathe::test;
 
 namespace {
 
-/// A block of code, and the line above it: the name of a file in backquotes.
+/// A block of code, and the text in backquotes on the line above it: the name of a file.
 struct Block {
   std::string language, above, text;
 };
+
+std::string in_backquotes(const std::string& line) {
+  const std::size_t begin = line.find('`') + 1, end = line.find('`', begin);
+  return begin == 0 || end == line.npos ? "" : line.substr(begin, end - begin);
+}
 
 std::vector<Block> blocks_of(const std::string& page) {
   std::ifstream file(source_path(page));
@@ -24,7 +29,7 @@ std::vector<Block> blocks_of(const std::string& page) {
     if (!line.starts_with("```")) {
       if (is_open) blocks.back().text += line + '\n';
     } else if (is_open = !is_open; is_open) {
-      blocks.push_back({line.substr(3), above.size() > 2 ? above.substr(1, above.size() - 2) : "", ""});
+      blocks.push_back({line.substr(3), in_backquotes(above), ""});
     }
   }
   return blocks;
@@ -79,7 +84,7 @@ TEST_CASE("embedded: the programs of docs/c-library.md print the documented outp
                (block.language == "c" && block.above.ends_with(".c") && block.above.find('/') == std::string::npos)) {
       REQUIRE_FALSE(block.above.empty());
       scratch.write(block.above, block.text);
-    } else if (block.above == "header of the library") {
+    } else if (block.above == "classify") {
       CHECK(missing_line(block.text, scratch.read("library/classify.h")).empty());
     } else if (block.above.starts_with("examples/")) {
       INFO(block.text);

@@ -18,7 +18,7 @@ dpkg-deb -x "$package" deb
 (cd deb/usr && find . -not -type d) | sort >deb.list
 [ -z "$plugin" ] || { dpkg-deb -x "$plugin" mpi && (cd mpi/usr && find . -not -type d) >>deb.list && sort -o deb.list deb.list; }
 diff tar.list deb.list
-for file in bin/lathe lib/liblathe.so include/lathe/lathe.h include/lathe/library.h include/lathe/aot/lathe_pool.h \
+for file in bin/lathe lib/liblathe.so lib/liblathe_c.so include/lathe/lathe_c.h include/lathe/lathe.h include/lathe/library.h include/lathe/aot/lathe_pool.h \
             lib/cmake/Lathe/LatheConfig.cmake lib/cmake/Lathe/LatheGraphs.cmake share/doc/Lathe/docs/c-library.md; do
   [ -e "deb/usr/$file" ] || { echo "$file is not packed" >&2; exit 1; }
 done
