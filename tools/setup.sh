@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the dependencies of Lathe from the packages of Debian 12. Does nothing if all are installed.
-#   setup.sh [--tests]            --tests also installs an MPI; without one, tests with several processes print SKIP
+#   setup.sh [--tests]            --tests also installs the programs that tests run, and an MPI; without one, tests with
+#                                 several processes print SKIP
 #   setup.sh --only PACKAGE...    only these packages
 set -euo pipefail
 packages=(g++ cmake ninja-build pkg-config llvm-19-dev libzstd-dev zlib1g-dev libfmt-dev nlohmann-json3-dev
@@ -27,7 +28,7 @@ install() {
 case "${1:-}" in
   --only) install "${@:2}" ;;
   --tests)
-    install "${packages[@]}"
+    install "${packages[@]}" make dpkg-dev
     install "${test_packages[@]}" || echo "setup: no MPI is installed; tests of several processes say SKIP" >&2
     ;;
   *) install "${packages[@]}" ;;

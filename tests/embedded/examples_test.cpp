@@ -85,6 +85,12 @@ TEST_CASE("embedded: a program in C trains GPT-2 like a compiled step, bit for b
     CAPTURE(name);
     CHECK(test::same_bits(checkpoint.tensor(name), jit.parameters().get(name)));
   }
+  // A file that Lathe wrote has the same header, so that it can be mapped as a block of states.
+  const std::string written = scratch.read("start.safetensors"), result = scratch.read("c.safetensors");
+  std::size_t data = 0;
+  for (const std::string& name : checkpoint.names()) data += checkpoint.tensor(name).bytes();
+  CHECK(written.size() == result.size());
+  CHECK(written.substr(0, written.size() - data) == result.substr(0, result.size() - data));
   CHECK(shell(scratch, command + "again.safetensors && cmp again.safetensors c.safetensors") == expected);
   const auto other = run_shell(scratch, "train/train text.txt 1 text.txt d.safetensors");
   CHECK(other.status == 1);
