@@ -137,5 +137,9 @@ TEST_CASE("embedded: a program in C computes the embeddings of lathe embed", "[e
       CHECK(value == Approx(number.get<double>()).margin(2e-6));
     }
   CHECK(vectors == 3);
+  CHECK(shell(scratch, "echo | embed/embed | tr -d '0 \\n'").empty());  // a text without tokens: zeros
+  CHECK_THAT(run_shell(scratch, "seq 27 | xargs | embed/embed").err,
+             Catch::Contains("the dim T must be from 0 to 26"));
+  CHECK_THAT(run_shell(scratch, "seq 600 | xargs | embed/embed").err, Catch::Contains("a line has too many tokens"));
   CHECK_THAT(run_shell(scratch, "echo 500 | embed/embed").err, Catch::Contains("an index is not in [0, 112)"));
 }

@@ -30,6 +30,7 @@ int main(void) {
       ids[length] = strtol(at, &end, 10);
       if (end == at) break;
     }
+    if (length == most) return fail("a line has too many tokens");
     call.dims.T = length;
     error = encoder_run(&library, &call); /* an id that is not in the vocabulary is an error with its source line */
     if (error) return fail(encoder_message(error));
@@ -38,7 +39,7 @@ int main(void) {
       for (int d = 0; d < WIDTH; ++d) vector[d] += states[t][d] / (float)length;
     for (int d = 0; d < WIDTH; ++d) squares += vector[d] * vector[d];
     for (int d = 0; d < WIDTH; ++d)
-      printf("%.7g%c", (double)(vector[d] / sqrtf(squares)), d + 1 < WIDTH ? ' ' : '\n');
+      printf("%.7g%c", (double)(vector[d] / sqrtf(fmaxf(squares, 1e-24f))), d + 1 < WIDTH ? ' ' : '\n');
   }
   return 0;
 }
