@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/options/init.h"
 #include "frontend/tensor.h"
+#include "ir/options/init.h"
 
 namespace lathe {
 

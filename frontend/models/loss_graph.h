@@ -1,9 +1,9 @@
 #pragma once
 
-#include "ir/options/init.h"
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
+#include "ir/options/init.h"
 #include "ir/tensor/graph.h"
 
 namespace lathe::models {
