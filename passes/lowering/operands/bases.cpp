@@ -23,7 +23,7 @@ Dim pitch_of(const Dim& rows, DType dtype) {
 }
 
 Dim scratch_of(const Matrices& a, const ir::Node& node, DType dtype) {
-  return is_eigenvectors(node) ? (a.rows * Dim(2) + Dim(1)) * pitch_of(a.rows, dtype) : (a.rows + Dim(2)) * a.columns;
+  return is_eigenvectors(node) ? a.rows * Dim(2) * pitch_of(a.rows, dtype) + a.rows : (a.rows + Dim(2)) * a.columns;
 }
 
 /// Loads a scalar operand.
