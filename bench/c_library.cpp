@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -84,7 +83,7 @@ class LinkedLibrary {
     }
     // Registers of arguments that the function does not have are ignored.
     using Init = std::int32_t (*)(void*, void*, void*, std::uint64_t);
-    check(address<Init>(init_name())(instance_, nullptr, nullptr, 1));
+    check(address<Init>(library_.init)(instance_, nullptr, nullptr, 1));
     const std::int64_t bytes =
         address<std::int64_t (*)(void*, std::int32_t)>("step_workspace_bytes")(instance_, workers_.count);
     workspace_ = HostTensor(u8, {bytes});
@@ -101,11 +100,6 @@ class LinkedLibrary {
   template <class F>
   F address(const std::string& name) {
     return reinterpret_cast<F>(code_->addresses({name})[0]);
-  }
-  std::string init_name() const {
-    std::smatch found;
-    LATHE_ASSERT(std::regex_search(library_.header.bytes, found, std::regex("#define step_init (\\w+)")));
-    return found[1];
   }
   void add(const void* pointer) { call_.push_back(reinterpret_cast<std::intptr_t>(pointer)); }
   void check(std::int32_t error) {

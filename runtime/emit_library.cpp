@@ -51,9 +51,8 @@ std::vector<Target> targets_of(const LibraryOptions& options) {
       throw UserError(fmt::format("the target {} is given twice", name), "library_target", "give each target once");
     targets.push_back(Target::named(name));
     if (targets.back().backend->kind() != targets[0].backend->kind())
-      throw UserError(
-          fmt::format("{} and {} are targets of different kinds", names.size() > 1 ? options.targets[0] : "", name),
-          "library_target", "emit one library for each kind");
+      throw UserError(fmt::format("{} and {} are targets of different kinds", options.targets[0], name),
+                      "library_target", "emit one library for each kind");
   }
   if (targets.empty())
     throw UserError("a library without targets", "library_target", "give one or more, such as x86-64-v3");
@@ -84,11 +83,10 @@ class Planner {
  private:
   void add(const LibraryGraph& given, std::span<const Target> targets) {
     require_one_process(given.graph);
-    DimBindings sizes;
-    for (const auto& [name, size] : options_.sizes) sizes.emplace(name, size);
-    const ir::Graph graph =
-        requested_graph(given.graph, {.sizes = sizes, .evaluation = options_.evaluation, .lower = options_.lower});
-    for (std::string& name : ir::unbound_dims(graph, {})) graph_dims_.insert(std::move(name));
+    const ir::Graph graph = requested_graph(
+        given.graph, {.sizes = options_.sizes, .evaluation = options_.evaluation, .lower = options_.lower});
+    for (std::string& name : ir::unbound_dims(given.graph, {}))
+      (options_.sizes.contains(name) ? used_sizes_ : graph_dims_).insert(std::move(name));
     LibraryFunction function{.name = given.name};
     for (const Target& target : targets) {
       Program program = compile_graph(graph, machine_of(target), {.lower = options_.lower}).program;
@@ -101,9 +99,6 @@ class Planner {
     for (const Program::Slot& slot : program.outputs) function.outputs.push_back(library_slot(slot, outputs));
     for (const Program::Slot& slot : program.states) function.states.push_back(add_state(slot, given));
     function.checks = program.checks;
-    for (const auto& [name, size] : options_.sizes)
-      if (ir::unbound_dims(given.graph, {}).size() != ir::unbound_dims(given.graph, {{name, size}}).size())
-        used_sizes_.insert(name);
     plan_.functions.push_back(std::move(function));
   }
 
@@ -147,32 +142,10 @@ class Planner {
                         "give values of the graphs' parameters only");
   }
 
-  static void add_unknowns(std::set<std::string>& names, const Dim& dim) {
-    for (std::string& name : dim.unknowns()) names.insert(std::move(name));
-  }
-
-  /// The unknown dims of all graphs, sorted by name.
-  std::set<std::string> unknown_dims() const {
-    std::set<std::string> names;
-    for (const LibraryFunction& function : plan_.functions)
-      for (const Program& program : function.programs) {
-        for (const ProgramBuffer& buffer : program.buffers) add_unknowns(names, buffer.elements);
-        for (const ProgramLoop& loop : program.loops) add_unknowns(names, loop.trips);
-        for (const Launch& launch : program.launches)
-          for (const Dim& dim : launch.dims) add_unknowns(names, dim);
-        for (const auto* slots : {&program.inputs, &program.states, &program.outputs})
-          for (const Program::Slot& slot : *slots)
-            for (const Dim& dim : slot.shape) add_unknowns(names, dim);
-        for (const ir::DimCheck& check : program.checks) {
-          add_unknowns(names, check.left);
-          add_unknowns(names, check.right);
-        }
-      }
-    return names;
-  }
-
   void set_dims() {
-    const std::set<std::string> unknown = unknown_dims();
+    std::set<std::string> unknown;  // of all graphs
+    for (const LibraryFunction& function : plan_.functions)
+      for (const Program& program : function.programs) unknown.merge(unknown_dims(program));
     CNames names;
     for (const std::string& name : unknown) {
       const auto most = options_.most.find(name);
@@ -241,6 +214,7 @@ EmittedLibrary emit_library(std::span<const LibraryGraph> graphs, const LibraryO
   const FloatEnvironment environment;
   const LibraryPlan plan = Planner(graphs, options, targets).take();
   EmittedLibrary library = targets[0].backend->emit(plan);
+  library.init = plan.init;
   library.header = {plan.prefix + ".h", c_header(plan)};
   library.sources = {plan.prefix + ".sources.txt", list_sources(plan)};
   return library;

@@ -17,6 +17,7 @@
 #include "ir/hardware/cpu_info.h"
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "ir/support/syntax/commas.h"
 
 namespace lathe::codegen {
 
@@ -31,13 +32,6 @@ TargetCpu base_of(std::string_view name) {
     return {std::string(name), cpu_features(*info), info->vectors.bits};
   throw UserError(fmt::format("there is no target CPU named \"{}\"", name), "unknown_cpu",
                   fmt::format("give one of {}", list_of(TargetCpu::names())));
-}
-
-/// Splits "+avx2,+fma" at commas; returns nothing for an empty string.
-std::vector<std::string_view> at_commas(std::string_view list) {
-  std::vector<std::string_view> parts;
-  for (const auto part : std::views::split(list, ',')) parts.emplace_back(part.begin(), part.end());
-  return parts;
 }
 
 /// Returns `features` with one of them, such as "+amx-bf16", set as given.

@@ -84,9 +84,9 @@ LATHE_C_API const char* lathe_version(void);
 
 enum {
   LATHE_ERROR_TEXT = 0,     ///< all of it, for people: location, message, label, hint
-  LATHE_ERROR_MESSAGE = 1,  ///< what is wrong, one line
+  LATHE_ERROR_MESSAGE = 1,  ///< one line
   LATHE_ERROR_LABEL = 2,    ///< the violated rule: "argument_dtype"
-  LATHE_ERROR_HINT = 3,     ///< what to do; may be empty
+  LATHE_ERROR_HINT = 3,     ///< advice; may be empty
   LATHE_ERROR_FILE = 4,     ///< of the location in a model or text; may be empty
 };
 /// Returns a part of the error of the last function that failed in this thread; "" if none did, NULL for an unknown

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "ir/support/error.h"
+#include "ir/support/syntax/commas.h"
 
 namespace lathe {
 
@@ -48,14 +48,12 @@ constexpr CpuInfo cpus[] = {
 };
 
 bool has(std::string_view features, std::string_view wanted) {
-  return std::ranges::any_of(features | std::views::split(','),
-                             [&](const auto part) { return std::string_view(part.begin(), part.end()) == wanted; });
+  const std::vector<std::string_view> all = at_commas(features);
+  return std::ranges::find(all, wanted) != all.end();
 }
 
 bool has_all(std::string_view features, std::string_view wanted) {
-  return std::ranges::all_of(wanted | std::views::split(','), [&](const auto part) {
-    return has(features, std::string_view(part.begin(), part.end()));
-  });
+  return std::ranges::all_of(at_commas(wanted), [&](std::string_view feature) { return has(features, feature); });
 }
 
 std::string kibibytes(std::int64_t bytes) { return fmt::format("{} KiB", bytes >> 10); }

@@ -31,21 +31,46 @@ ir::Graph signature_of(const Program& program) {
   return signature;
 }
 
+namespace {
+
+void add_unknowns(const Dim& dim, std::set<std::string>& into) {
+  for (std::string& name : dim.unknowns()) into.insert(std::move(name));
+}
+
+/// Adds the unknown dims of buffers, launches and loops.
+void add_unknowns_of_work(const Program& program, std::set<std::string>& into) {
+  for (const ProgramBuffer& buffer : program.buffers) {
+    add_unknowns(buffer.elements, into);
+    if (buffer.slice) add_unknowns(buffer.slice->stride, into);
+  }
+  for (const ProgramLoop& loop : program.loops) add_unknowns(loop.trips, into);
+  for (const Launch& launch : program.launches)
+    for (const Dim& dim : launch.dims) add_unknowns(dim, into);
+}
+
+void add_unknowns(const std::vector<Program::Slot>& slots, std::set<std::string>& into) {
+  for (const Program::Slot& slot : slots)
+    for (const Dim& dim : slot.shape) add_unknowns(dim, into);
+}
+
+}  // namespace
+
+std::set<std::string> unknown_dims(const Program& program) {
+  std::set<std::string> found;
+  add_unknowns_of_work(program, found);
+  for (const auto* slots : {&program.inputs, &program.states, &program.outputs}) add_unknowns(*slots, found);
+  for (const ir::DimCheck& check : program.checks) {
+    add_unknowns(check.left, found);
+    add_unknowns(check.right, found);
+  }
+  return found;
+}
+
 std::vector<std::string> dims_without_argument(const Program& program) {
   std::set<std::string> unknown, known;
-  const auto add = [](std::set<std::string>& into, const Dim& dim) {
-    for (std::string& name : dim.unknowns()) into.insert(std::move(name));
-  };
-  for (const ProgramBuffer& buffer : program.buffers) {
-    add(unknown, buffer.elements);
-    if (buffer.slice) add(unknown, buffer.slice->stride);
-  }
-  for (const ProgramLoop& loop : program.loops) add(unknown, loop.trips);
-  for (const Launch& launch : program.launches)
-    for (const Dim& dim : launch.dims) add(unknown, dim);
-  for (const auto* slots : {&program.inputs, &program.states})
-    for (const Program::Slot& slot : *slots)
-      for (const Dim& dim : slot.shape) add(known, dim);
+  add_unknowns_of_work(program, unknown);
+  add_unknowns(program.inputs, known);
+  add_unknowns(program.states, known);
   std::vector<std::string> found = ir::dims_without_argument(signature_of(program));
   std::ranges::set_difference(unknown, known, std::back_inserter(found));
   return found;

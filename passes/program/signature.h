@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace lathe {
 ir::Graph signature_of(const ir::Graph& graph);
 /// Same for the arguments and checks of a program: inputs come first.
 ir::Graph signature_of(const Program& program);
+
+/// Returns the unknown dims of buffers, launches, loops, arguments, results and run-time checks.
+std::set<std::string> unknown_dims(const Program& program);
 
 /// Returns the dims of buffers, launches and loops that the arguments do not determine.
 std::vector<std::string> dims_without_argument(const Program& program);

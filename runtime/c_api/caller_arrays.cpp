@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "ir/tensor/binding.h"
 
 namespace lathe::c_api {
 
@@ -64,14 +64,6 @@ std::vector<std::string> texts_of(const char* const* texts, std::size_t count, s
   return found;
 }
 
-std::vector<std::string> unknown_dims(const ir::Graph& graph) {
-  std::set<std::string> names;
-  for (const ir::Node& node : graph.nodes)
-    for (const Dim& dim : node.type.shape)
-      for (std::string& name : dim.unknowns()) names.insert(std::move(name));
-  return {names.begin(), names.end()};
-}
-
 void check_dim(const std::vector<std::string>& unknowns, std::string_view name, std::int64_t size) {
   const std::vector<std::string_view> known(unknowns.begin(), unknowns.end());
   if (std::ranges::find(known, name) == known.end())
@@ -84,7 +76,7 @@ void check_dim(const std::vector<std::string>& unknowns, std::string_view name, 
 DimBindings dims_of(const ir::Graph& graph, const char* const* names, const std::int64_t* sizes, std::size_t count) {
   DimBindings dims;
   if (count == 0) return dims;
-  const std::vector<std::string> unknowns = unknown_dims(graph);
+  const std::vector<std::string> unknowns = ir::unbound_dims(graph, {});
   const std::int64_t* size = &needed(sizes, "dim_sizes");
   for (std::string& name : texts_of(names, count, "dim_names")) {
     check_dim(unknowns, name, *size);

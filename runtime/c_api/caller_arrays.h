@@ -40,8 +40,6 @@ std::vector<std::string> texts_of(const char* const* texts, std::size_t count, s
 DimBindings dims_of(const ir::Graph& graph, const char* const* names, const std::int64_t* sizes, std::size_t count);
 /// Checks one size; `unknowns` are the dims that may be given.
 void check_dim(const std::vector<std::string>& unknowns, std::string_view name, std::int64_t size);
-/// Returns the names of all unknown dims of a graph, sorted.
-std::vector<std::string> unknown_dims(const ir::Graph& graph);
 
 /// Throws UserError [list_index].
 [[noreturn]] void throw_list_index(std::size_t index, std::size_t count, std::string_view what);
@@ -56,7 +54,7 @@ const T& item(const std::vector<T>& items, std::size_t index, std::string_view w
 /// Throws UserError [struct_size].
 void check_struct_size(std::size_t given, std::size_t least, std::string_view name);
 
-/// Copies a struct to that of the caller, as far as that has the fields. `first` is the size of the first version.
+/// Copies the fields of a struct that the caller's struct has, by its size. `first` is the size of the first version.
 template <class S>
 void fill(S* caller, S value, std::size_t first, std::string_view name) {
   const std::size_t size = needed(caller, name).struct_size;

@@ -6,6 +6,7 @@
 
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
+#include "ir/tensor/binding.h"
 #include "runtime/c_api/caller_arrays.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/cache/disk_cache.h"
@@ -98,7 +99,7 @@ std::unique_ptr<DiskCache> open_cache(const std::string& folder) {
 Executable compiled(const ir::Graph& graph, const lathe_options* given) {
   if (!given) return compile(graph);
   const lathe_options& from = opened(given);
-  const std::vector<std::string> unknowns = unknown_dims(graph);
+  const std::vector<std::string> unknowns = ir::unbound_dims(graph, {});
   for (const DimBindings* dims : {&from.options.reserve, &from.options.sizes})
     for (const auto& [name, size] : *dims) check_dim(unknowns, name, size);
   const std::unique_ptr<DiskCache> cache = open_cache(from.cache);
@@ -114,10 +115,7 @@ using namespace lathe;
 using namespace lathe::c_api;
 
 lathe_status lathe_options_create(lathe_options** options) {
-  return guarded([&] {
-    needed(options, "options") = nullptr;
-    hand_over(std::make_unique<lathe_options>(), options);
-  });
+  return created(options, "options", [] { return lathe_options(); });
 }
 
 lathe_status lathe_options_destroy(lathe_options* options) { return destroyed(options); }
@@ -139,19 +137,13 @@ lathe_status lathe_options_set_parameters(lathe_options* options, const lathe_pa
 }
 
 lathe_status lathe_compile(const lathe_graph* graph, const lathe_options* options, lathe_executable** executable) {
-  return guarded([&] {
-    needed(executable, "executable") = nullptr;
-    hand_over(std::make_unique<lathe_executable>(compiled(opened(graph).graph, options)), executable);
-  });
+  return created(executable, "executable", [&] { return compiled(opened(graph).graph, options); });
 }
 
 lathe_status lathe_executable_destroy(lathe_executable* executable) { return destroyed(executable); }
 
 lathe_status lathe_executable_parameters(const lathe_executable* executable, lathe_parameters** parameters) {
-  return guarded([&] {
-    needed(parameters, "parameters") = nullptr;
-    hand_over(std::make_unique<lathe_parameters>(opened(executable).executable->parameters()), parameters);
-  });
+  return created(parameters, "parameters", [&] { return opened(executable).executable->parameters(); });
 }
 
 lathe_status lathe_executable_use(lathe_executable* executable, const lathe_parameters* parameters) {

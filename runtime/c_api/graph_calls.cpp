@@ -58,28 +58,24 @@ lathe_graph::lathe_graph(ir::Graph given) : graph(std::move(given)) {
   for (const ir::Output& output : graph.outputs)
     tensors[LATHE_OUTPUT].push_back(describe(output.name, LATHE_OUTPUT, graph[output.value].type));
   const std::vector<std::string> to_give = ir::dims_without_argument(graph);
-  for (std::string& name : unknown_dims(graph)) {
+  for (std::string& name : ir::unbound_dims(graph, {})) {
     const bool is_given = std::ranges::find(to_give, name) != to_give.end();
     dims.push_back({std::move(name), is_given});
   }
 }
 
 lathe_status lathe_graph_parse(const char* text, const char* file, lathe_graph** graph) {
-  return guarded([&] {
-    needed(graph, "graph") = nullptr;
-    hand_over(std::make_unique<lathe_graph>(ir::parse_graph(text_of(text, "text"), file ? file : "<text>")), graph);
-  });
+  return created(graph, "graph", [&] { return ir::parse_graph(text_of(text, "text"), file ? file : "<text>"); });
 }
 
 lathe_status lathe_graph_load(const char* path, lathe_graph** graph) {
-  return guarded([&] {
+  return created(graph, "graph", [&] {
     constexpr std::uint64_t limit = std::uint64_t{1} << 28;
-    needed(graph, "graph") = nullptr;
     const std::string file(text_of(path, "path"));
     if (is_folder(file))
       throw UserError(fmt::format("{} is a folder", quote_path(file)), "graph_folder",
                       "write the graph of a model's folder to a file: lathe model DIR -o graph.lathe");
-    hand_over(std::make_unique<lathe_graph>(ir::parse_graph(read_file(file, limit), file)), graph);
+    return ir::parse_graph(read_file(file, limit), file);
   });
 }
 

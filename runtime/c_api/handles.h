@@ -43,10 +43,13 @@ H& opened(H* handle) {
   return given;
 }
 
-/// Gives a new object to the caller.
-template <class T>
-void hand_over(std::unique_ptr<T> object, T** handle) {
-  *handle = object.release();
+/// Gives a new object to the caller, or NULL if making it fails. `name` is that of the argument.
+template <class T, class Make>
+lathe_status created(T** handle, std::string_view name, Make make) {
+  return guarded([&] {
+    needed(handle, name) = nullptr;
+    *handle = std::make_unique<T>(make()).release();
+  });
 }
 
 /// Destroys the object of a handle; NULL is allowed.

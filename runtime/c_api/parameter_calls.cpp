@@ -70,17 +70,11 @@ using namespace lathe;
 using namespace lathe::c_api;
 
 lathe_status lathe_parameters_create(lathe_parameters** parameters) {
-  return guarded([&] {
-    needed(parameters, "parameters") = nullptr;
-    hand_over(std::make_unique<lathe_parameters>(Parameters()), parameters);
-  });
+  return created(parameters, "parameters", [] { return Parameters(); });
 }
 
 lathe_status lathe_parameters_load(const char* path, lathe_parameters** parameters) {
-  return guarded([&] {
-    needed(parameters, "parameters") = nullptr;
-    hand_over(std::make_unique<lathe_parameters>(Parameters::load(text_of(path, "path"))), parameters);
-  });
+  return created(parameters, "parameters", [&] { return Parameters::load(text_of(path, "path")); });
 }
 
 lathe_status lathe_parameters_destroy(lathe_parameters* parameters) { return destroyed(parameters); }

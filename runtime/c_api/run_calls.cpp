@@ -10,10 +10,7 @@ using namespace lathe;
 using namespace lathe::c_api;
 
 lathe_status lathe_call_create(const lathe_executable* executable, lathe_call** call) {
-  return guarded([&] {
-    needed(call, "call") = nullptr;
-    hand_over(std::make_unique<lathe_call>(opened(executable).executable), call);
-  });
+  return created(call, "call", [&] { return opened(executable).executable; });
 }
 
 lathe_status lathe_call_destroy(lathe_call* call) { return destroyed(call); }

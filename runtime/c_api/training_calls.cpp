@@ -87,27 +87,25 @@ using namespace lathe::c_api;
 
 lathe_status lathe_graph_differentiate(const lathe_graph* graph, const char* const* outputs, size_t output_count,
                                        const char* const* wrt, size_t wrt_count, lathe_graph** gradient) {
-  return guarded([&] {
-    needed(gradient, "gradient") = nullptr;
+  return created(gradient, "gradient", [&] {
     ir::GradientRequest request;
     for (std::string& output : texts_of(outputs, output_count, "outputs"))
       request.outputs.push_back({std::move(output), {}});
     request.wrt = texts_of(wrt, wrt_count, "wrt");
-    hand_over(std::make_unique<lathe_graph>(ir::dce(ir::differentiate(opened(graph).graph, request))), gradient);
+    return ir::dce(ir::differentiate(opened(graph).graph, request));
   });
 }
 
 lathe_status lathe_graph_training_step(const lathe_graph* graph, const char* loss, const char* optimizer,
                                        const char* const* names, const double* values, size_t count,
                                        lathe_graph** step) {
-  return guarded([&] {
-    needed(step, "step") = nullptr;
+  return created(step, "step", [&] {
     const ir::Graph& forward = opened(graph).graph;
     OptionValues options;
     for (std::string& name : texts_of(names, count, "names"))
       options.emplace_back(std::move(name), (&needed(values, "values"))[options.size()]);
     TrainingOptions training;
     const Optimizer chosen = optimizer_of(text_of(optimizer, "optimizer"), options, training);
-    hand_over(std::make_unique<lathe_graph>(training_step(forward, text_of(loss, "loss"), chosen, training)), step);
+    return training_step(forward, text_of(loss, "loss"), chosen, training);
   });
 }

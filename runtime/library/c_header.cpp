@@ -152,8 +152,10 @@ class Header {
         p_, plan_.states.empty() ? "" : ", and sets all states to their initial values unless `states` is null",
         plan_.init, arguments);
     text += fmt::format(
-        "/* Returns the bytes of workspace that calls need with so many workers (1 without workers), or -1 if the\n"
-        "   library is not initialised. */\nint64_t {0}_workspace_bytes(const {0} *library, int32_t workers);\n\n",
+        "/* Returns the bytes of workspace that calls need with this number of workers (1 without workers), or -1 "
+        "if\n"
+        "   the library is not initialised. */\nint64_t {0}_workspace_bytes(const {0} *library, int32_t "
+        "workers);\n\n",
         p_);
     for (const LibraryFunction& function : plan_.functions)
       text += fmt::format(

@@ -12,8 +12,8 @@ namespace lathe {
 /// Returns whether a text is an identifier of C and C++, and not a keyword of either.
 bool is_c_identifier(std::string_view text);
 
-/// Makes identifiers from names of tensors and dims: "h.0.attn.weight" becomes h_0_attn_weight. Each is given once;
-/// numbers tell equal ones apart.
+/// Makes identifiers from names of tensors and dims: "h.0.attn.weight" becomes h_0_attn_weight. No identifier is
+/// given twice: a number is added to the second.
 class CNames {
  public:
   std::string identifier(std::string_view name);

@@ -43,6 +43,7 @@ struct LibraryFile {
 
 /// A graph as C functions: the files of a library.
 struct EmittedLibrary {
+  std::string init;                  ///< symbol of the function `init`, which the header renames
   LibraryFile header;                ///< C99 and C++
   std::vector<LibraryFile> objects;  ///< ELF: one with the interface, and one per CPU level
   LibraryFile archive;               ///< the objects as a static library

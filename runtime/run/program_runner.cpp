@@ -8,15 +8,17 @@
 
 namespace lathe {
 
+std::string checked_op(const Launch& launch) {
+  const auto looks_up = [](const LaunchOp& op) { return op.op && ir::is_lookup(*op.op); };
+  const auto named = std::ranges::find_if(launch.info.ops, looks_up);
+  return named == launch.info.ops.end() ? "an op that looks up elements" : named->to_string();
+}
+
 void check_status(const Launch& launch, std::int64_t code) {
   if (code == 0) return;
   const auto at = static_cast<std::size_t>(code - 1);
   const std::string message = at < launch.checks.size() ? launch.checks[at] : "a run-time check failed";
-  const auto looks_up = [](const LaunchOp& op) { return op.op && ir::is_lookup(*op.op); };
-  const std::vector<LaunchOp>& ops = launch.info.ops;
-  const auto named = std::find_if(ops.begin(), ops.end(), looks_up);
-  throw UserError(launch.loc, named == ops.end() ? "an op that looks up elements" : named->to_string(), message,
-                  "index_range", "look at the integers that are passed in");
+  throw UserError(launch.loc, checked_op(launch), message, "index_range", "look at the integers that are passed in");
 }
 
 std::vector<bool> written_buffers(const Program& program) {

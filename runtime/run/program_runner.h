@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ir/support/tensors/host_tensor.h"
@@ -37,6 +38,9 @@ class ProgramRunner {
   /// [dim_overflow].
   virtual std::int64_t plan(const DimBindings& dims) = 0;
 };
+
+/// Returns the op of a launch that its checks belong to, for messages.
+std::string checked_op(const Launch& launch);
 
 /// Returns, by buffer, whether a launch or collective of the program writes it.
 std::vector<bool> written_buffers(const Program& program);

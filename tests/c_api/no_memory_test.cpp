@@ -33,7 +33,7 @@ int failures_of(const Attempt& attempt) {
 }  // namespace
 
 TEST_CASE("c api: a text is parsed without memory") {
-  const auto first = parsed(small_graph);  // what is kept for all graphs
+  const auto first = parsed(small_graph);  // fills the tables that all graphs share
   lathe_graph* graph = nullptr;
   CHECK(failures_of([&] { return lathe_graph_parse(small_graph, nullptr, &graph); }) > 50);
   const Owned<lathe_graph> owned(graph);

@@ -10,7 +10,7 @@
 
 #include "tests/support/texts/test_data.h"
 
-/// What the tests of the C API share. They call its functions as C does.
+/// Helpers of the tests of the C API, which call its functions as C does.
 namespace lathe::test {
 
 /// Fails the test with the text of the error unless a call was successful.

@@ -87,6 +87,17 @@ struct Recorder : TrainingObserver {
   std::string last_sample;
 };
 
+/// Generates the sample text of `options` with the model or adapter in a folder.
+std::string sample_of(const std::filesystem::path& folder, const FineTuneOptions& options) {
+  Generator generator = Generator::load(folder, {.threads = 1, .cache = test::shared_kernels()});
+  GenerationOptions how = generator.defaults();
+  how.max_new_tokens = 5;
+  how.seed = options.seed;
+  std::string text;
+  for (const std::string& piece : generator.generate("the for", how)) text += piece;
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("finetune: an adapter trains in C++, reports its events, and the written adapter reloads") {
@@ -115,13 +126,7 @@ TEST_CASE("finetune: an adapter trains in C++, reports its events, and the writt
   CHECK(recorder.completed == 0);
   CHECK(recorder.is_adapter);
   CHECK_FALSE(recorder.trains_all);
-  Generator generator = Generator::load(options.output, {.threads = 1, .cache = test::shared_kernels()});
-  GenerationOptions how = generator.defaults();
-  how.max_new_tokens = 5;
-  how.seed = options.seed;
-  std::string text;
-  for (const std::string& piece : generator.generate("the for", how)) text += piece;
-  CHECK(text == recorder.last_sample);
+  CHECK(sample_of(options.output, options) == recorder.last_sample);
   int lines = 0;
   std::istringstream metrics(slurp(options.output / "training/metrics.jsonl"));
   for (std::string line; std::getline(metrics, line); ++lines)
@@ -198,13 +203,7 @@ TEST_CASE("finetune: a schedule-free adapter is written as averages, and resumes
   REQUIRE(averages.size() == written.size());
   for (std::size_t i = 0; i < written.size(); ++i) CHECK(written[i] == Approx(averages[i]).margin(1e-6));
   // The sample of the last step is that of the written adapter.
-  Generator generator = Generator::load(scratch / "tuned", {.threads = 1, .cache = test::shared_kernels()});
-  GenerationOptions how = generator.defaults();
-  how.max_new_tokens = 5;
-  how.seed = options.seed;
-  std::string text;
-  for (const std::string& piece : generator.generate("the for", how)) text += piece;
-  CHECK(text == recorder.last_sample);
+  CHECK(sample_of(scratch / "tuned", options) == recorder.last_sample);
 }
 
 TEST_CASE("finetune: settings that changed are reported, and others are refused") {

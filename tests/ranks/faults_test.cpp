@@ -151,7 +151,7 @@ TEST_CASE("ranks: find_nan names the lowest rank whose own op makes a NaN, its l
       } catch (const UserError& error) {
         found = error;
       }
-      // The ranks go on: nothing has ended them, and the state is the one before the run.
+      // The ranks are still connected, and the state is the one before the run.
       if (!executable.parameters().get("kept").same_bits(before)) throw InternalError("another state");
       if (run(rank + 1).at("sum").get(0) != 3) throw InternalError("another sum after the error");
       wait_for_ranks(*ranks);

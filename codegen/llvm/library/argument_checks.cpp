@@ -4,74 +4,128 @@
 
 namespace lathe::codegen {
 
-namespace {
-
-/// A row of the table that describes the ranges of a call, in words.
-enum class RangeRow : int { alignment_mask, is_written, error, words };
-
-}  // namespace
-
 ArgumentChecks::ArgumentChecks(llvm::Module& module, const Library& library) : ModuleCode(module, library) {
+  emit_find_overlap();
   emit_check_memory();
+}
+
+llvm::Value* ArgumentChecks::field(Value* rows, Value* i, RangeField which) {
+  Value* row = word(rows, b_.CreateMul(i, number(static_cast<int>(RangeField::count))));
+  return load_word(row, static_cast<int>(which));
+}
+
+/// Emits a shell sort of `order`, the numbers of ranges, by their keys.
+void ArgumentChecks::emit_sort(Value* order, Value* keys, Value* count) {
+  const auto at = [&](Value* array, Value* i) { return b_.CreateLoad(i64(), word(array, i)); };
+  llvm::AllocaInst *gap_at = b_.CreateAlloca(i64(), nullptr, "gap"), *to_at = b_.CreateAlloca(i64(), nullptr, "to");
+  repeat(count, [&](Value* i) { b_.CreateStore(i, word(order, i)); });
+  b_.CreateStore(b_.CreateLShr(count, 1), gap_at);
+  const auto gap = [&] { return b_.CreateLoad(i64(), gap_at); };
+  const auto to = [&] { return b_.CreateLoad(i64(), to_at); };
+  repeat_while([&] { return b_.CreateICmpSGT(gap(), number(0)); },
+               [&] {
+                 repeat(b_.CreateSub(count, gap()), [&](Value* i) {
+                   b_.CreateStore(b_.CreateAdd(i, gap()), to_at);
+                   Value *moved = at(order, to()), *key = at(keys, moved);
+                   const auto before = [&] { return b_.CreateSub(to(), gap()); };
+                   repeat_while(
+                       [&] {
+                         Value* is_inside = b_.CreateICmpSGE(before(), number(0));
+                         Value* from = at(order, b_.CreateSelect(is_inside, before(), number(0)));
+                         return b_.CreateAnd(is_inside, b_.CreateICmpUGT(at(keys, from), key));
+                       },
+                       [&] {
+                         b_.CreateStore(at(order, before()), word(order, to()));
+                         b_.CreateStore(before(), to_at);
+                       });
+                   b_.CreateStore(moved, word(order, to()));
+                 });
+                 b_.CreateStore(b_.CreateLShr(gap(), 1), gap_at);
+               });
+}
+
+/// i1 (ptr starts, ptr ends, ptr rows, i64 count): whether two ranges overlap of which one is written. In the order
+/// of their starts, a range overlaps with an earlier one if it starts before the largest end.
+void ArgumentChecks::emit_find_overlap() {
+  find_overlap_ = start(library_.prefix + "_find_overlap", b_.getInt1Ty(), {ptr(), ptr(), ptr(), i64()},
+                        llvm::GlobalValue::InternalLinkage, {"starts", "ends", "rows", "count"});
+  Value *starts = find_overlap_->getArg(0), *ends = find_overlap_->getArg(1), *rows = find_overlap_->getArg(2),
+        *count = find_overlap_->getArg(3);
+  Value* order = b_.CreateAlloca(i64(), count, "order");
+  llvm::AllocaInst *end_at = b_.CreateAlloca(i64(), nullptr, "end"),
+                   *written_end_at = b_.CreateAlloca(i64(), nullptr, "written_end");
+  for (llvm::AllocaInst* const end : {end_at, written_end_at}) b_.CreateStore(number(0), end);
+  emit_sort(order, starts, count);
+  llvm::BasicBlock* found = block("found");
+  const auto extend = [&](llvm::AllocaInst* to, Value* end) {
+    b_.CreateStore(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, b_.CreateLoad(i64(), to), end), to);
+  };
+  repeat(count, [&](Value* i) {
+    Value* range = b_.CreateLoad(i64(), word(order, i));
+    Value *first = b_.CreateLoad(i64(), word(starts, range)), *end = b_.CreateLoad(i64(), word(ends, range));
+    when(b_.CreateICmpNE(first, end), [&] {
+      Value* is_written = b_.CreateICmpNE(field(rows, range, RangeField::is_written), number(0));
+      Value* taken = b_.CreateSelect(is_written, b_.CreateLoad(i64(), end_at), b_.CreateLoad(i64(), written_end_at));
+      require(b_.CreateICmpUGE(first, taken), found);
+      extend(end_at, end);
+      when(is_written, [&] { extend(written_end_at, end); });
+    });
+  });
+  b_.CreateRet(b_.getFalse());
+  b_.SetInsertPoint(found);
+  b_.CreateRet(b_.getTrue());
 }
 
 /// i32 (ptr starts, ptr ends, ptr rows, i64 count)
 void ArgumentChecks::emit_check_memory() {
   check_memory_ = start(library_.prefix + "_check_memory", b_.getInt32Ty(), {ptr(), ptr(), ptr(), i64()},
-                        llvm::GlobalValue::InternalLinkage);
+                        llvm::GlobalValue::InternalLinkage, {"starts", "ends", "rows", "count"});
   Value *starts = check_memory_->getArg(0), *ends = check_memory_->getArg(1), *rows = check_memory_->getArg(2),
         *count = check_memory_->getArg(3);
   llvm::AllocaInst* found = b_.CreateAlloca(i64(), nullptr, "error");
   llvm::BasicBlock* failed = block("failed");
   const auto at = [&](Value* array, Value* i) { return b_.CreateLoad(i64(), word(array, i)); };
-  const auto field = [&](Value* i, RangeRow which) {
-    Value* row = word(rows, b_.CreateMul(i, number(static_cast<int>(RangeRow::words))));
-    return load_word(row, static_cast<int>(which));
-  };
+  const auto is_empty = [&](Value* i) { return b_.CreateICmpEQ(at(starts, i), at(ends, i)); };
   const auto require_or = [&](Value* condition, Value* i, int offset) {
-    b_.CreateStore(b_.CreateAdd(field(i, RangeRow::error), number(offset)), found);
+    b_.CreateStore(b_.CreateAdd(field(rows, i, RangeField::error), number(offset)), found);
     require(condition, failed);
   };
   repeat(count, [&](Value* i) {
-    when(b_.CreateICmpNE(at(starts, i), at(ends, i)), [&] {
+    when(b_.CreateNot(is_empty(i)), [&] {
       require_or(b_.CreateICmpNE(at(starts, i), number(0)), i, 0);
-      Value* rest = b_.CreateAnd(at(starts, i), field(i, RangeRow::alignment_mask));
+      Value* rest = b_.CreateAnd(at(starts, i), field(rows, i, RangeField::alignment_mask));
       require_or(b_.CreateICmpEQ(rest, number(0)), i, 1);
     });
   });
-  repeat(count, [&](Value* i) {
-    when(b_.CreateICmpNE(field(i, RangeRow::is_written), number(0)), [&] {
-      repeat(count, [&](Value* j) {
-        Value* meets =
-            b_.CreateAnd(b_.CreateICmpULT(at(starts, i), at(ends, j)), b_.CreateICmpULT(at(starts, j), at(ends, i)));
-        require_or(b_.CreateOr(b_.CreateICmpEQ(i, j), b_.CreateNot(meets)), i, 2);
+  // Finds the first written range that overlaps with another, in quadratic time.
+  when(b_.CreateCall(find_overlap_, {starts, ends, rows, count}), [&] {
+    repeat(count, [&](Value* i) {
+      when(b_.CreateICmpNE(field(rows, i, RangeField::is_written), number(0)), [&] {
+        repeat(count, [&](Value* j) {
+          Value* meets = b_.CreateAnd(b_.CreateICmpULT(at(starts, i), at(ends, j)),
+                                      b_.CreateICmpULT(at(starts, j), at(ends, i)));
+          Value* is_apart = b_.CreateOr({b_.CreateICmpEQ(i, j), b_.CreateNot(meets), is_empty(i), is_empty(j)});
+          require_or(is_apart, i, 2);
+        });
       });
     });
   });
-  b_.CreateRet(error(LibraryError::none));
+  b_.CreateRet(success());
   b_.SetInsertPoint(failed);
   b_.CreateRet(b_.CreateTrunc(b_.CreateLoad(i64(), found), b_.getInt32Ty()));
 }
 
 void ArgumentChecks::check_dims() {
-  for (const LibraryDim& dim : library_.dims) {
-    llvm::BasicBlock *failed = block("failed"), *next = block("next");
-    Value* given = size({{{1, {static_cast<int>(&dim - library_.dims.data())}}}});
+  for (std::size_t i = 0; i < library_.dims.size(); ++i) {
+    Value* given = size({{{1, {static_cast<int>(i)}}}});
     // As unsigned numbers, negative ones are large.
-    b_.CreateCondBr(b_.CreateICmpULE(given, number(dim.most)), next, failed);
-    b_.SetInsertPoint(failed);
-    b_.CreateRet(b_.getInt32(static_cast<std::uint32_t>(dim.error)));
-    b_.SetInsertPoint(next);
+    require(b_.CreateICmpULE(given, number(library_.dims[i].most)), returning(library_.dims[i].error));
   }
 }
 
 void ArgumentChecks::check_relation(const LibraryCheck& check) {
-  llvm::BasicBlock *failed = block("failed"), *next = block("next");
   Value *left = size(check.left), *right = size(check.right);
-  b_.CreateCondBr(check.is_equality ? b_.CreateICmpEQ(left, right) : b_.CreateICmpSLE(left, right), next, failed);
-  b_.SetInsertPoint(failed);
-  b_.CreateRet(b_.getInt32(static_cast<std::uint32_t>(check.error)));
-  b_.SetInsertPoint(next);
+  require(check.is_equality ? b_.CreateICmpEQ(left, right) : b_.CreateICmpSLE(left, right), returning(check.error));
 }
 
 ArgumentChecks::Range ArgumentChecks::range_of(const LibraryTensor& tensor, Value* start) {
@@ -119,14 +173,8 @@ llvm::Function* ArgumentChecks::of_call(const LibraryEntry& entry) {
   check_dims();
   for (const LibraryCheck& relation : entry.checks) check_relation(relation);
   std::vector<Range> ranges;
-  for (const LibraryTensor& tensor : entry.tensors) {
-    Value* base = call;
-    std::int64_t at = tensor.slot;
-    if (tensor.role == LibraryTensor::Role::input) at += layout.inputs;
-    if (tensor.role == LibraryTensor::Role::output) at += layout.outputs;
-    if (tensor.role == LibraryTensor::Role::state) base = load_pointer(call, layout.states);
-    ranges.push_back(range_of(tensor, load_pointer(base, at)));
-  }
+  for (const LibraryTensor& tensor : entry.tensors)
+    ranges.push_back(range_of(tensor, memory_of(tensor, call, layout)));
   ranges.push_back({load_pointer(call, layout.workspace), load_word(call, layout.workspace_bytes()), 1, true,
                     entry.workspace_error - 1});
   return_memory_error(ranges);

@@ -21,6 +21,8 @@ class ArgumentChecks : public ModuleCode {
   llvm::Function* of_call(const LibraryEntry& entry);
 
  private:
+  /// The words that describe a range in a table of constants.
+  enum class RangeField : int { alignment_mask, is_written, error, count };
   /// A range of memory of the caller.
   struct Range {
     Value *start, *bytes;
@@ -33,8 +35,11 @@ class ArgumentChecks : public ModuleCode {
   void return_memory_error(std::span<const Range> ranges);
   Range range_of(const LibraryTensor& tensor, Value* start);
   void emit_check_memory();
+  void emit_find_overlap();
+  void emit_sort(Value* order, Value* keys, Value* count);
+  Value* field(Value* rows, Value* i, RangeField which);
 
-  llvm::Function* check_memory_ = nullptr;
+  llvm::Function *check_memory_ = nullptr, *find_overlap_ = nullptr;
 };
 
 }  // namespace lathe::codegen

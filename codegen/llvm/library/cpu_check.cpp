@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <set>
 #include <string_view>
+
+#include "ir/support/syntax/commas.h"
 
 namespace lathe::codegen {
 
@@ -94,8 +95,7 @@ std::set<std::string> used_features(const TargetCpu& target) {
     llvm::X86::getFeaturesForCPU(target.cpu, named);
   std::set<std::string> used;
   for (const llvm::StringRef name : named) used.insert(name.str());
-  for (const auto part : target.features | std::views::split(',')) {
-    const std::string_view feature(part.begin(), part.end());
+  for (const std::string_view feature : at_commas(target.features)) {
     if (feature.starts_with('+')) used.emplace(feature.substr(1));
     if (feature.starts_with('-')) used.erase(std::string(feature.substr(1)));
   }

@@ -46,7 +46,6 @@ class DriverEmitter : public ModuleCode {
   };
 
   void point_tensors(Value* call, Value* workspace);
-  Value* tensor(Value* call, const CallLayout& layout, const LibraryTensor& tensor);
   void write_record(std::size_t number_of);
   llvm::Constant* strides(const LibraryLaunch& launch);
   void begin_loop(int number);
@@ -105,7 +104,7 @@ void DriverEmitter::emit(const LibraryEntry& entry) {
     while (!open_.empty() && program_->loops[open_.back().number].end == group.last + 1) end_loop();
   }
   leave_float_environment(b_, control);
-  b_.CreateRet(error(LibraryError::none));
+  b_.CreateRet(success());
   if (failure_->getNumIncomingValues() == 0) {
     delete fail_;
     return;
@@ -116,15 +115,6 @@ void DriverEmitter::emit(const LibraryEntry& entry) {
   b_.CreateRet(failure_);
 }
 
-llvm::Value* DriverEmitter::tensor(Value* call, const CallLayout& layout, const LibraryTensor& tensor) {
-  switch (tensor.role) {
-    case LibraryTensor::Role::input: return load_pointer(call, layout.inputs + tensor.slot);
-    case LibraryTensor::Role::output: return load_pointer(call, layout.outputs + tensor.slot);
-    case LibraryTensor::Role::state: break;
-  }
-  return load_pointer(load_pointer(call, layout.states), tensor.slot);
-}
-
 /// Computes where each buffer starts, except slices.
 void DriverEmitter::point_tensors(Value* call, Value* workspace) {
   const CallLayout layout(library_, *entry_);
@@ -133,7 +123,7 @@ void DriverEmitter::point_tensors(Value* call, Value* workspace) {
   for (std::size_t i = 0; i < where_.size(); ++i) {
     const LibraryBuffer& buffer = program_->buffers[i];
     switch (buffer.kind) {
-      case LibraryBuffer::Kind::tensor: where_[i] = tensor(call, layout, entry_->tensors[buffer.number]); break;
+      case LibraryBuffer::Kind::tensor: where_[i] = memory_of(entry_->tensors[buffer.number], call, layout); break;
       case LibraryBuffer::Kind::constant:
         where_[i] = bytes(program_->constants[buffer.number], "constant", llvm::Align(alignment));
         break;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto external = llvm::GlobalValue::ExternalLinkage;
 
-/// What the functions of one library share.
+/// Emits the functions of one library.
 class InterfaceEmitter : public ModuleCode {
  public:
   InterfaceEmitter(llvm::Module& module, const Library& library)
@@ -43,14 +43,6 @@ class InterfaceEmitter : public ModuleCode {
   Value* half_word(Value* base, InstanceLayout which) {
     return b_.CreateConstGEP1_64(b_.getInt32Ty(), base, static_cast<std::uint64_t>(which));
   }
-  /// Starts a block that returns an error.
-  llvm::BasicBlock* returning(LibraryError which) {
-    const llvm::IRBuilder<>::InsertPointGuard guard(b_);
-    llvm::BasicBlock* failed = block("failed");
-    b_.SetInsertPoint(failed);
-    b_.CreateRet(error(which));
-    return failed;
-  }
   void return_unless_none(Value* status);
   Value* level(Value* instance, llvm::BasicBlock* otherwise);
   Value* workspace_bytes(Value* level, Value* workers, std::span<const LibraryEntry> entries);
@@ -67,7 +59,7 @@ class InterfaceEmitter : public ModuleCode {
 
 void InterfaceEmitter::return_unless_none(Value* status) {
   llvm::BasicBlock *failed = block("failed"), *next = block("next");
-  b_.CreateCondBr(b_.CreateICmpEQ(status, error(LibraryError::none)), next, failed);
+  b_.CreateCondBr(b_.CreateICmpEQ(status, success()), next, failed);
   b_.SetInsertPoint(failed);
   b_.CreateRet(status);
   b_.SetInsertPoint(next);
@@ -115,10 +107,11 @@ void InterfaceEmitter::emit_init(llvm::Function* choose) {
   }
   b_.CreateStore(level, half_word(instance, InstanceLayout::level));
   b_.CreateStore(b_.getInt32(library_key(library_)), half_word(instance, InstanceLayout::key));
-  b_.CreateRet(error(LibraryError::none));
+  b_.CreateRet(success());
 }
 
-/// Returns the bytes that calls of these graphs need on a level with a number of workers.
+/// Returns the bytes of workspace on a level, with a number of workers: the most that a call of one of the entries
+/// needs.
 Value* InterfaceEmitter::workspace_bytes(Value* level, Value* workers, std::span<const LibraryEntry> entries) {
   std::string table;
   const auto add = [&](std::int64_t value) { table.append(reinterpret_cast<const char*>(&value), sizeof value); };
@@ -165,13 +158,10 @@ void InterfaceEmitter::emit_check(const LibraryEntry& entry) {
   });
   require(b_.CreateIsNotNull(load_pointer(call, layout.workspace)), returning(LibraryError::no_workspace));
   Value* needed = workspace_bytes(of, b_.CreateLoad(i64(), count), {&entry, 1});
-  llvm::BasicBlock* too_small = block("too_small");
-  require(b_.CreateICmpUGE(load_word(call, layout.workspace_bytes()), needed), too_small);
+  require(b_.CreateICmpUGE(load_word(call, layout.workspace_bytes()), needed), returning(entry.workspace_error));
   if (!library_.states.empty())
     require(b_.CreateIsNotNull(load_pointer(call, layout.states)), returning(LibraryError::no_states));
   b_.CreateRet(b_.CreateCall(arguments, {call}));
-  b_.SetInsertPoint(too_small);
-  b_.CreateRet(b_.getInt32(static_cast<std::uint32_t>(entry.workspace_error)));
   check_.push_back(check);
 }
 

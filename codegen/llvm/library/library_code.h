@@ -8,8 +8,8 @@
 #include "ir/kernel/kernel.h"
 #include "ir/support/dtype.h"
 
-/// A library of C functions, as data: what is generated besides the kernels. The emitters in this folder turn it into
-/// objects. All memory and all threads belong to the caller of the library.
+/// A library of C functions, as data. The emitters in this folder generate its objects: kernels, and the functions
+/// that run them. All memory and all threads belong to the caller of the library.
 namespace lathe::codegen {
 
 /// A size: a polynomial of the library's dims.
@@ -18,10 +18,10 @@ struct LibrarySize {
   struct Term {
     std::int64_t coefficient;
     std::vector<int> dims;
-    bool operator==(const Term&) const = default;
+    auto operator<=>(const Term&) const = default;
   };
   std::vector<Term> terms;
-  bool operator==(const LibrarySize&) const = default;
+  auto operator<=>(const LibrarySize&) const = default;
 };
 
 /// A tensor of the caller: the pointer number `slot` among the inputs, states or outputs.

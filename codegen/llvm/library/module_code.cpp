@@ -22,6 +22,14 @@ llvm::BasicBlock* ModuleCode::block(const std::string& name) {
   return llvm::BasicBlock::Create(module_.getContext(), name, function_);
 }
 
+llvm::BasicBlock* ModuleCode::returning(int which) {
+  const llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  llvm::BasicBlock* failed = block("failed");
+  b_.SetInsertPoint(failed);
+  b_.CreateRet(error(which));
+  return failed;
+}
+
 void ModuleCode::require(Value* condition, llvm::BasicBlock* other) {
   llvm::BasicBlock* next = block("next");
   b_.CreateCondBr(condition, next, other);
@@ -52,6 +60,27 @@ void ModuleCode::repeat(Value* count, llvm::function_ref<void(Value* i)> body) {
   b_.SetInsertPoint(after);
 }
 
+void ModuleCode::repeat_while(llvm::function_ref<Value*()> condition, llvm::function_ref<void()> body) {
+  llvm::BasicBlock *head = block("while"), *inside = block("body"), *after = block("done");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  Value* holds = condition();
+  b_.CreateCondBr(holds, inside, after);
+  b_.SetInsertPoint(inside);
+  body();
+  b_.CreateBr(head);
+  b_.SetInsertPoint(after);
+}
+
+llvm::Value* ModuleCode::memory_of(const LibraryTensor& tensor, Value* call, const CallLayout& layout) {
+  switch (tensor.role) {
+    case LibraryTensor::Role::input: return load_pointer(call, layout.inputs + tensor.slot);
+    case LibraryTensor::Role::output: return load_pointer(call, layout.outputs + tensor.slot);
+    case LibraryTensor::Role::state: break;
+  }
+  return load_pointer(load_pointer(call, layout.states), tensor.slot);
+}
+
 void ModuleCode::bind_dims(Value* dims) {
   dims_.clear();
   sizes_.clear();
@@ -62,15 +91,14 @@ void ModuleCode::bind_dims(Value* dims) {
 }
 
 llvm::Value* ModuleCode::size(const LibrarySize& size) {
-  const auto known = std::ranges::find(sizes_, size, [](const auto& entry) { return entry.first; });
-  if (known != sizes_.end()) return known->second;
-  Value* sum = number(0);
+  Value*& sum = sizes_[size];
+  if (sum) return sum;
+  sum = number(0);
   for (const LibrarySize::Term& term : size.terms) {
     Value* product = number(term.coefficient);
     for (const int dim : term.dims) product = b_.CreateMul(product, dims_[dim]);
     sum = b_.CreateAdd(sum, product);
   }
-  sizes_.emplace_back(size, sum);
   return sum;
 }
 

@@ -24,17 +24,23 @@ class ModuleCode {
   llvm::Type* i64() { return b_.getInt64Ty(); }
   llvm::Type* ptr() { return b_.getPtrTy(); }
   llvm::ConstantInt* number(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }
-  llvm::ConstantInt* error(LibraryError which) { return b_.getInt32(static_cast<std::uint32_t>(which)); }
+  llvm::ConstantInt* error(int which) { return b_.getInt32(static_cast<std::uint32_t>(which)); }
+  llvm::ConstantInt* success() { return error(static_cast<int>(LibraryError::none)); }
 
   /// Starts a function, at its first block. Functions of the interface are visible to the program, others are not.
   /// `names` are those of the arguments, for IR.
   llvm::Function* start(const std::string& name, llvm::Type* result, llvm::ArrayRef<llvm::Type*> arguments,
                         llvm::GlobalValue::LinkageTypes linkage, std::initializer_list<const char*> names = {});
   llvm::BasicBlock* block(const std::string& name);
+  /// Returns a block that returns an error.
+  llvm::BasicBlock* returning(int error);
+  llvm::BasicBlock* returning(LibraryError error) { return returning(static_cast<int>(error)); }
   /// Continues in a new block if the condition holds; otherwise branches to `other`.
   void require(Value* condition, llvm::BasicBlock* other);
   /// Emits a loop over i in [0, count).
   void repeat(Value* count, llvm::function_ref<void(Value* i)> body);
+  /// Emits a loop that continues while a condition holds.
+  void repeat_while(llvm::function_ref<Value*()> condition, llvm::function_ref<void()> body);
   /// Emits code that runs if the condition holds, and continues after it.
   void when(Value* condition, llvm::function_ref<void()> then);
 
@@ -46,6 +52,9 @@ class ModuleCode {
   Value* at_least(Value* value, std::int64_t least) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, number(least));
   }
+
+  /// Returns the memory of a tensor in a call.
+  Value* memory_of(const LibraryTensor& tensor, Value* call, const CallLayout& layout);
 
   /// Reads the dims of a call and forgets the sizes of earlier ones.
   void bind_dims(Value* dims);
@@ -63,7 +72,7 @@ class ModuleCode {
 
  private:
   std::vector<Value*> dims_;
-  std::vector<std::pair<LibrarySize, Value*>> sizes_;
+  std::map<LibrarySize, Value*> sizes_;
   std::map<std::string, llvm::GlobalVariable*> constants_;  ///< by their bytes
 };
 

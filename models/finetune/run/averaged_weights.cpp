@@ -32,7 +32,7 @@ ir::Graph AveragedWeights::evaluation(const ir::Graph& forward) const {
   return averaged_.empty() ? forward : schedule_free_evaluation(forward, averaged_, beta1_);
 }
 
-/// Returns the averages of those parameters that have one. Before the first update, they are the parameters.
+/// Returns the averages of the parameters that have one. Before the first update, an average is the parameter.
 Tensors AveragedWeights::averages(const Trainer& trainer, std::span<const std::string> parameters) const {
   static const std::string updates = "optimizer.step";
   std::vector<std::string> own, states{updates};

@@ -16,7 +16,7 @@ struct BlockedInBody {
 };
 
 /// Decides which sums in the bodies of loops may be over split factors. Iterations do not communicate, so a process
-/// computes its share of such a sum. The share may only reach outputs of the body, through ops that commute with
+/// computes a share of the sum. The share may only reach outputs of the body, through ops that commute with
 /// addition: the loop then returns shares, which are added up after it, for all iterations at once. That is the
 /// gradient of the weights of a layer in a loop over layers. Blocks the factors of all other sums.
 ///

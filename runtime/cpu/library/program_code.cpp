@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "ir/kernel/printer.h"
-#include "ir/ops/lookups.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_planner.h"
 #include "passes/program/program_loops.h"
@@ -94,20 +93,25 @@ class ProgramCode {
 
   void add_launches(LibraryMessages& messages, std::vector<kernel::Kernel>& kernels,
                     std::map<std::string, int>& kernel_of) {
-    for (const Launch& launch : program_.launches) {
-      LibraryLaunch& code = code_.launches.emplace_back();
-      const kernel::Kernel& kernel = program_.kernels[launch.kernel];
+    std::vector<int> numbers;  // in the library
+    for (const kernel::Kernel& kernel : program_.kernels) {
       const auto [entry, is_new] =
           kernel_of.try_emplace(kernel::canonical_text(kernel), static_cast<int>(kernels.size()));
       if (is_new) kernels.push_back(kernel);
-      code.kernel = entry->second;
+      numbers.push_back(entry->second);
+    }
+    for (const Launch& launch : program_.launches) {
+      LibraryLaunch& code = code_.launches.emplace_back();
+      const kernel::Kernel& kernel = program_.kernels[launch.kernel];
+      code.kernel = numbers[launch.kernel];
       code.buffers = launch.buffers;
       for (const Dim& dim : launch.dims) code.dims.push_back(size(dim));
       add_written(launch, kernel, code);
       code.work = size(launch.work);
       code.bytes = size(launch.bytes);
-      for (std::size_t i = 0; i < launch.checks.size(); ++i)
-        code.errors.push_back(messages.add(check_text(launch, i)));
+      for (const std::string& check : launch.checks)  // the words of check_status()
+        code.errors.push_back(
+            messages.add(fmt::format("{}: {}: {}", launch.loc.to_string(), checked_op(launch), check)));
     }
     for (const ProgramLoop& loop : program_.loops)
       code_.loops.push_back({loop.first, loop.end, size(loop.trips), loop.name});
@@ -168,14 +172,6 @@ class ProgramCode {
       code.written.push_back(size(buffer.elements));
     }
     if (code.written.empty()) code.written.push_back(size(0));  // it writes nothing
-  }
-
-  /// Returns the message of a run-time check, as check_status() reports it.
-  static std::string check_text(const Launch& launch, std::size_t check) {
-    const auto looks_up = [](const LaunchOp& op) { return op.op && ir::is_lookup(*op.op); };
-    const auto named = std::ranges::find_if(launch.info.ops, looks_up);
-    const std::string op = named == launch.info.ops.end() ? "an op that looks up elements" : named->to_string();
-    return fmt::format("{}: {}: {}", launch.loc.to_string(), op, launch.checks[check]);
   }
 
   const LibraryPlan& plan_;

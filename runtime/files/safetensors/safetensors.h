@@ -85,7 +85,8 @@ WrittenFile write_safetensors(const std::filesystem::path& path, std::span<const
                               const std::map<std::string, std::string>& metadata = {});
 WrittenFile write_safetensors(const std::filesystem::path& path, const Tensors& tensors,
                               const std::map<std::string, std::string>& metadata = {});
-/// Returns the bytes of such a file before the data of its tensors. Tensors of equal element sizes keep their order.
+/// Returns the header of a .safetensors file: the bytes before the data of its tensors. Tensors of equal element
+/// sizes keep their order.
 std::string safetensors_header(std::span<const TensorView> tensors);
 /// Writes the content of a .safetensors file. The caller commits the file.
 void write_safetensors(AtomicFile& file, std::span<const TensorView> tensors,

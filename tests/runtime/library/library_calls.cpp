@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <xmmintrin.h>
 
 #include <catch2/catch.hpp>
@@ -7,7 +8,7 @@
 #include "tests/support/library/library_runner.h"
 #include "tests/support/tensors/compare_tensors.h"
 
-/// Calls of libraries: what they check, what they say, and what they leave as it was.
+/// Calls of libraries: checks, messages, and the state of the caller that they keep.
 using namespace lathe;
 using namespace lathe::test;
 using Catch::Matchers::Contains;
@@ -129,6 +130,44 @@ TEST_CASE("library: random bad calls end with an error or run", "[library]") {
   }
   CHECK(passed > 100);
   CHECK(passed < 19000);
+}
+
+TEST_CASE("library: an overlap is found if a written tensor shares memory with another one", "[library]") {
+  std::string text = "graph @many(";
+  for (int i = 0; i < 9; ++i) text += fmt::format("{}input %x{}: f32[n]", i == 0 ? "" : ", ", i);
+  text += ") {\n";
+  for (int i = 0; i < 3; ++i) text += fmt::format("  %{0} = add %x{1}, %x{2}\n", i + 1, 3 * i, 3 * i + 1);
+  for (int i = 0; i < 3; ++i) text += fmt::format("  output \"y{0}\" %{1}\n", i, i + 1);
+  LibraryRunner library({{"", parse(text + "}")}}, {.prefix = "many", .targets = {"x86-64-v2"}, .most = {{"n", 8}}});
+  std::int32_t instance[2] = {};
+  REQUIRE(reinterpret_cast<std::int32_t (*)(void*)>(library.init_address())(instance) == 0);
+  const auto run = reinterpret_cast<std::int32_t (*)(void*, void*)>(library.address("_run"));
+  const auto message = reinterpret_cast<const char* (*)(std::int32_t)>(library.address("_message"));
+  constexpr std::size_t tensors = 12, inputs = 9;
+  constexpr std::int64_t workspace_bytes = 4096;
+  std::vector<float> memory(600), workspace(workspace_bytes / sizeof(float));
+  std::mt19937 random(11);
+  int apart = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const std::size_t n = random() % 9;
+    std::vector<std::size_t> at(tensors);
+    for (std::size_t& start : at) start = random() % (memory.size() - n);
+    std::vector<std::int64_t> call{static_cast<std::int64_t>(n)};
+    for (const std::size_t start : at) call.push_back(Call::word(memory.data() + start));
+    for (const std::int64_t word : {Call::word(workspace.data()), workspace_bytes, std::int64_t{0}})
+      call.push_back(word);
+    // The first output that shares memory is named.
+    std::string expected = "no error";
+    for (std::size_t a = tensors; a-- > inputs;)
+      for (std::size_t b = 0; b < tensors; ++b)
+        if (a != b && at[a] < at[b] + n && at[b] < at[a] + n)
+          expected = fmt::format("the output y{}: f32[n] overlaps with other memory of the call", a - inputs);
+    INFO("n = " << n << ", call " << i);
+    CHECK_THAT(message(run(instance, call.data())), Catch::Matchers::StartsWith(expected));
+    apart += expected == "no error";
+  }
+  CHECK(apart > 500);
+  CHECK(apart < 4500);
 }
 
 TEST_CASE("library: the floating-point state of the caller is restored, and does not change results", "[library]") {

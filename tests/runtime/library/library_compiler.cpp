@@ -42,7 +42,7 @@ bool exists(const ScratchFolder& folder, const std::string& program) {
   return in_folder(folder, "command -v " + program).status == 0;
 }
 
-/// Returns the names that `nm` lists with one of these letters.
+/// Returns the names that `nm` lists with one of the letters of `kinds`.
 std::set<std::string> symbols(const ScratchFolder& folder, const std::string& library, const std::string& kinds) {
   REQUIRE(in_folder(folder, "nm " + library).status == 0);
   std::set<std::string> names;

@@ -4,7 +4,7 @@
 #include "tests/support/library/library_runner.h"
 #include "tests/support/tensors/compare_tensors.h"
 
-/// What emit_library() refuses, and what it writes.
+/// The errors and the files of emit_library().
 using namespace lathe;
 using namespace lathe::test;
 using Catch::Matchers::Contains;

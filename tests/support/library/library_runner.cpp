@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <thread>
 
 #include "ir/support/error.h"
@@ -64,10 +63,6 @@ LibraryRunner::LibraryRunner(const std::vector<LibraryGraph>& graphs, const Libr
   std::vector<std::string> objects;
   for (const LibraryFile& object : library_.objects) objects.push_back(object.bytes);
   code_ = std::make_unique<codegen::LoadedCode>(objects);
-  const std::regex macro("#define " + prefix_ + "_init (\\w+)");
-  std::smatch found;
-  LATHE_ASSERT(std::regex_search(library_.header.bytes, found, macro));
-  init_ = found[1];
   read_description();
 }
 
@@ -107,7 +102,7 @@ void LibraryRunner::init(const DimBindings& dims, std::uint64_t seed) {
     states_.emplace(state.name, filled(state.dtype, state.shape.evaluate(dims)));
   std::vector<std::int64_t> words = dim_words(dims);
   std::vector<void*> pointers = state_pointers();
-  void* const function = code_->addresses({init_})[0];
+  void* const function = code_->addresses({library_.init})[0];
   std::int32_t error = 0;
   // Arguments that the library does not have are left out.
   if (dims_.empty() && pointers.empty())
@@ -127,7 +122,7 @@ void LibraryRunner::set_states(const Tensors& states) {
   if (instance_[0] == 0) {
     using Init = std::int32_t (*)(void*, void*, void*, std::uint64_t);
     // Registers of arguments that the function does not have are ignored.
-    throw_error(reinterpret_cast<Init>(code_->addresses({init_})[0])(instance_, nullptr, nullptr, 0));
+    throw_error(reinterpret_cast<Init>(code_->addresses({library_.init})[0])(instance_, nullptr, nullptr, 0));
   }
   for (const DescribedTensor& state : described_states_) states_.insert_or_assign(state.name, states.at(state.name));
 }

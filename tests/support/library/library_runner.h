@@ -56,7 +56,7 @@ class LibraryRunner {
   const EmittedLibrary& files() const { return library_; }
   /// The address of a function of the library, such as "_run".
   void* address(const std::string& suffix) { return code_->addresses({prefix_ + suffix})[0]; }
-  void* init_address() { return code_->addresses({init_})[0]; }
+  void* init_address() { return code_->addresses({library_.init})[0]; }
 
  private:
   void read_description();
@@ -64,7 +64,7 @@ class LibraryRunner {
   std::vector<std::int64_t> dim_words(const DimBindings& dims) const;
   std::vector<void*> state_pointers();
 
-  std::string prefix_, init_;
+  std::string prefix_;
   EmittedLibrary library_;
   std::unique_ptr<codegen::LoadedCode> code_;
   std::vector<std::string> dims_;

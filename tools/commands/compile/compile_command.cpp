@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <ranges>
 
 #include "ir/support/dtype.h"
 #include "ir/support/error.h"
+#include "ir/support/syntax/commas.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile/emit_options.h"
 #include "tools/options/arguments.h"
@@ -81,9 +81,8 @@ void add_library_options(CLI::App& command, EmitOptions& options) {
 }  // namespace
 
 std::set<std::string> emitted_kinds(const std::string& list) {
-  std::set<std::string> kinds;
-  for (const auto part : std::views::split(list, ',')) kinds.emplace(part.begin(), part.end());
-  return kinds;
+  const std::vector<std::string_view> kinds = at_commas(list);
+  return {kinds.begin(), kinds.end()};
 }
 
 void add_compile(CLI::App& app) {

@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/support/syntax/commas.h"
 #include "passes/transforms/dtypes/convert_dtype.h"
 #include "runtime/emit_library.h"
 #include "runtime/files/paths.h"
@@ -22,22 +22,16 @@ namespace lathe::tools {
 
 namespace {
 
-std::vector<std::string> at_commas(const std::string& list) {
-  std::vector<std::string> parts;
-  for (const auto part : std::views::split(list, ',')) parts.emplace_back(part.begin(), part.end());
-  return parts;
-}
-
 /// Returns the CPU levels of --target. A comma starts a level, unless a feature follows:
 /// x86-64-v3,x86-64-v4,+amx-tile.
 std::vector<std::string> levels_of(const std::string& targets) {
   std::vector<std::string> levels;
-  for (const std::string& part : at_commas(targets)) {
+  for (const std::string_view part : at_commas(targets)) {
     const bool is_feature = part.starts_with('+') || part.starts_with('-');
     if (is_feature && !levels.empty())
-      levels.back() += "," + part;
+      (levels.back() += ',') += part;
     else
-      levels.push_back(part);
+      levels.emplace_back(part);
   }
   return levels;
 }
@@ -45,7 +39,8 @@ std::vector<std::string> levels_of(const std::string& targets) {
 /// Returns the graphs of a model's directory that --part lists.
 std::vector<LibraryGraph> folder_graphs(const EmitOptions& options) {
   std::vector<LibraryGraph> graphs;
-  const std::vector<std::string> parts = at_commas(options.part);
+  const std::vector<std::string_view> listed = at_commas(options.part);
+  const std::vector<std::string> parts(listed.begin(), listed.end());
   for (const std::string& part : parts) {
     const auto known = graph_parts().find(part);
     if (known == graph_parts().end())
