@@ -8,6 +8,7 @@ namespace lathe::cpu {
 /// defaults is not recorded.
 struct VectorLoops {
   int chains = 4;           ///< accumulators per sum along a row, which shortens the dependency chain; a power of two
+  int summed_rows = 4;      ///< rows added to partial results at a time, if a loop has no other results
   int column_vectors = 4;   ///< column vectors that a task sums over all rows
   int scatter_vectors = 4;  ///< column vectors that the updates of a row are summed in at a time
   std::int64_t scatter_task_vectors = 16, scan_task_vectors = 8, update_task_vectors = 16;  ///< maximum per task

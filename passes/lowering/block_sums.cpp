@@ -22,14 +22,20 @@ void BlockTotal::add(kernel::Value block) {
 
 kernel::Value BlockTotal::get() const { return b_->cast(b_->get(total_), compute_); }
 
+void for_ranges(Builder& b, Builder::Bound lo, Builder::Bound hi, std::int64_t length,
+                const std::function<void(kernel::Value first, kernel::Value end)>& body) {
+  const kernel::Value begin = b.bound(lo), end = b.bound(hi);
+  const auto count = b.constant_value(end - begin);
+  b.for_loop(begin, end, length, [&](kernel::Value first) {
+    const kernel::Value next = first + length;
+    body(first, count && *count % length == 0 ? next : kernel::min(next, end));
+  });
+}
+
 void for_blocks(Builder& b, Builder::Bound lo, Builder::Bound hi, std::int64_t step, const Builder::Body& body,
                 const std::function<void()>& end_of_block) {
-  const kernel::Value begin = b.bound(lo), end = b.bound(hi);
-  const std::int64_t block = block_terms * step;
-  const auto count = b.constant_value(end - begin);
-  b.for_loop(begin, end, block, [&](kernel::Value first) {
-    const kernel::Value next = first + block;
-    b.for_loop(first, count && *count % block == 0 ? next : kernel::min(next, end), step, body);
+  for_ranges(b, lo, hi, block_terms * step, [&](kernel::Value first, kernel::Value end) {
+    b.for_loop(first, end, step, body);
     end_of_block();
   });
 }

@@ -36,6 +36,10 @@ class BlockTotal {
   kernel::Var total_;
 };
 
+/// Emits a loop over [lo, hi) in ranges of `length`, of which the last may be shorter.
+void for_ranges(kernel::Builder& b, kernel::Builder::Bound lo, kernel::Builder::Bound hi, std::int64_t length,
+                const std::function<void(kernel::Value first, kernel::Value end)>& body);
+
 /// Emits a loop that calls body(i) for i = lo, lo + step, ... < hi. Calls `end_of_block` after every `block_terms`
 /// iterations and after the last one.
 void for_blocks(kernel::Builder& b, kernel::Builder::Bound lo, kernel::Builder::Bound hi, std::int64_t step,

@@ -45,7 +45,7 @@ PartialColumns::Chunks PartialColumns::chunks(KernelContext& context) const {
   return {rows, each, b.ceil_div(rows, each)};
 }
 
-void PartialColumns::run_rows(KernelContext& context, int lanes, const std::function<void(Value)>& row) {
+void PartialColumns::run_rows(KernelContext& context, int lanes, int at_once, const Rows& rows) {
   kernel::Builder& b = context.builder;
   const Chunks all = chunks(context);
   const Value columns = context.dim(program_.points(inner_));
@@ -61,11 +61,16 @@ void PartialColumns::run_rows(KernelContext& context, int lanes, const std::func
       });
     }
     const Value first = chunk * all.each, last = kernel::min(first + all.each, all.rows);
-    const bool blocks = std::any_of(sums_.begin(), sums_.end(), [](const Sum& sum) { return sum.total >= 0; });
-    if (blocks)
-      for_blocks(b, first, last, 1, row, [&] { end_block(context, columns, lanes); });
-    else
-      b.for_loop(first, last, 1, row);
+    const auto run = [&](Value from, Value to) {
+      const Value rest = at_once > 1 ? to - (to - from) % at_once : from;
+      if (at_once > 1) b.for_loop(from, rest, at_once, [&](Value row) { rows(row, at_once); });
+      b.for_loop(rest, to, 1, [&](Value row) { rows(row, 1); });
+    };
+    if (!std::ranges::any_of(sums_, [](const Sum& sum) { return sum.total >= 0; })) return run(first, last);
+    for_ranges(b, first, last, block_terms, [&](Value from, Value to) {
+      run(from, to);
+      end_block(context, columns, lanes);
+    });
   });
 }
 
@@ -82,14 +87,16 @@ void PartialColumns::end_block(KernelContext& context, Value columns, int lanes)
   }
 }
 
-void PartialColumns::add(KernelContext& context, int instruction, Value value, Value column, Value mask) {
+void PartialColumns::add(KernelContext& context, int instruction, std::span<const Value> values, Value column,
+                         Value mask) {
   kernel::Builder& b = context.builder;
   const auto sum =
       std::find_if(sums_.begin(), sums_.end(), [&](const Sum& s) { return s.store.value == instruction; });
   LATHE_ASSERT(sum != sums_.end());
   const kernel::Buffer partial = context.buffer(sum->partial);
-  const Value before = b.load(partial, start_ + column, value.type.lanes, mask);
-  b.store(partial, start_ + column, b.apply(program_[instruction].op, {before, value}), mask);
+  Value result = b.load(partial, start_ + column, values[0].type.lanes, mask);
+  for (const Value value : values) result = b.apply(program_[instruction].op, {result, value});
+  b.store(partial, start_ + column, result, mask);
 }
 
 KernelContext::Built PartialColumns::finish(int lanes) const {

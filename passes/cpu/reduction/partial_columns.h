@@ -1,6 +1,7 @@
 #pragma once
 
-#include <map>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "passes/cpu/cpu_context.h"
@@ -20,10 +21,14 @@ class PartialColumns {
   bool any() const { return !sums_.empty(); }
   /// Declares the partial results in the kernel that runs over the rows.
   void declare(KernelContext& context) const;
-  /// Calls `row` for every row; one iteration of the parallel loop processes a chunk.
-  void run_rows(KernelContext& context, int lanes, const std::function<void(kernel::Value row)>& row);
-  /// Adds the value at `lanes` columns from `column` on to the partial result of an instruction, inside run_rows.
-  void add(KernelContext& context, int instruction, kernel::Value value, kernel::Value column, kernel::Value mask);
+  /// Emits the code of rows [first, first + count).
+  using Rows = std::function<void(kernel::Value first, int count)>;
+  /// Calls `rows` for all rows, `at_once` at a time or one; one iteration of the parallel loop processes a chunk.
+  void run_rows(KernelContext& context, int lanes, int at_once, const Rows& rows);
+  /// Adds the values of consecutive rows at `lanes` columns from `column` on to the partial result of an instruction,
+  /// inside run_rows.
+  void add(KernelContext& context, int instruction, std::span<const kernel::Value> values, kernel::Value column,
+           kernel::Value mask);
   /// Minimum rows per iteration. The work estimate of a launch assumes this many.
   static constexpr std::int64_t least_rows = 8;
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <list>
 #include <optional>
 
 #include "passes/cpu/cpu_kernels.h"
@@ -50,13 +51,14 @@ class RowKernel {
     Scope top(emitter_, {});
     emitter_.hoist(top);
     const bool sums = columns_->any(), is_flat = !reduces_ && !sums && space_.outer.empty();
-    const auto row_of = [&](Value row) { one_row(row, top); };
     if (is_flat) {
       flat(top);
     } else if (sums) {
-      columns_->run_rows(context_, space_.lanes, row_of);
+      columns_->run_rows(
+          context_, space_.lanes, only_sums_columns() ? lowering_.tuned.loops.summed_rows : 1,
+          [&](Value first, int count) { count == 1 ? one_row(first, top) : add_rows(first, count, top); });
     } else {
-      b_.parallel_for(0, context_.dim(program_.points(space_.outer)), 1, row_of);
+      b_.parallel_for(0, context_.dim(program_.points(space_.outer)), 1, [&](Value row) { one_row(row, top); });
     }
     std::vector<KernelContext::Built> built;
     built.push_back(context_.finish());
@@ -102,6 +104,41 @@ class RowKernel {
       }
     for (const ElementwiseStore& store : program_.stores)
       if (rowwise(store)) put(store, scope);
+  }
+
+  /// Returns whether all results are sums over the rows.
+  bool only_sums_columns() const {
+    const RowLoop& l = loops_->loops().front();
+    return loops_->loops().size() == 1 && l.reductions.empty() && l.spilled.empty() && program_.stores.empty();
+  }
+
+  /// Adds the rows [first, first + count), in their order. Loads and stores each partial result once for all of them.
+  void add_rows(Value first, int count, Scope& top) {
+    const RowLoop& l = loops_->loops().front();
+    std::list<Scope> rows;
+    std::list<RowPrefetch::OfRow> prefetches;
+    for (int r = 0; r < count; ++r) {
+      rows.emplace_back(emitter_, std::vector<IndexGroup>{{space_.outer, first + r, 1}}, Value{}, &top);
+      for (const int i : results_of(l)) saved_->hoist(i, rows.back());
+      prefetches.emplace_back(*prefetch_, l, first + r);
+    }
+    const Value n = context_.dim(program_.points(space_.inner));
+    vector_loop(b_, b_.index(0), n, space_.lanes, [&](Value at, Value mask) {
+      for (RowPrefetch::OfRow& prefetch : prefetches) prefetch.emit(at);
+      std::list<Scope> points;
+      for (int r = 0; Scope & row : rows) {
+        const Value number = first + r++;
+        points.emplace_back(emitter_,
+                            std::vector<IndexGroup>{{space_.outer, number, 1}, {space_.inner, at, space_.lanes}},
+                            mask, &row);
+      }
+      for (const int i : l.columns) {
+        std::vector<Value> values;
+        for (Scope& point : points)
+          values.push_back(b_.broadcast(emitter_.emit(program_[i].args[0], point), space_.lanes));
+        columns_->add(context_, i, values, at, mask);
+      }
+    });
   }
 
   std::optional<RowPick> pick(int reduction) const {
@@ -180,9 +217,10 @@ class RowKernel {
   /// Emits what a loop computes at `at`, apart from the reductions along the row.
   void compute_point(const RowLoop& l, Value at, Scope& scope) {
     for (const ElementwiseStore* store : l.stores) emitter_.emit(store->value, scope);
-    for (const int i : l.columns)
-      columns_->add(context_, i, b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes), at,
-                    scope.mask);
+    for (const int i : l.columns) {
+      const Value value = b_.broadcast(emitter_.emit(program_[i].args[0], scope), space_.lanes);
+      columns_->add(context_, i, {&value, 1}, at, scope.mask);
+    }
     for (const auto& [value, spill] : l.spilled) emitter_.emit(value, scope);
     for (const ElementwiseStore* store : l.stores) put(*store, scope);
     for (const RowLoop::Spilled& spilled : l.spilled) spill(spilled, at, scope);

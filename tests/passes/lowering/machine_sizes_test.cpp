@@ -100,6 +100,7 @@ TEST_CASE("machines: CPU vector loops follow their sizes") {
   follows(of(x, "sum %x {dims=[1]}"), plain, "chains", [](CpuSizes& sizes) { sizes.loops.chains = 2; });
   follows(of("input %x: f32[1000, 50000]", "sum %x {dims=[0]}"), plain, "column_vectors",
           [](CpuSizes& sizes) { sizes.loops.column_vectors = 2; });
+  follows(of(x, "sum %x {dims=[0]}"), plain, "summed_rows", [](CpuSizes& sizes) { sizes.loops.summed_rows = 2; });
   follows(of(x, "cumsum %x {dim=0}"), plain, "scan_task_vectors",
           [](CpuSizes& sizes) { sizes.loops.scan_task_vectors = 4; });
   const std::string scatter = of(at + x, "scatter_add %i, %x {size=300, dim=0}"),
