@@ -177,6 +177,13 @@ MemoryCase embedding_backward(std::int64_t rows, std::int64_t columns) {
       {{.reads = 0, .writes = 1, .count = table_rows * columns}, {.reads = 1, .writes = 0, .count = c.size()}});
 }
 
+/// The gradient of a bias.
+MemoryCase column_sums(std::int64_t rows, std::int64_t columns) {
+  Case c(rows, columns);
+  c.keep("sums", c.matrix("dy").sum({0}));
+  return c.finish({{.reads = 1, .writes = 0, .count = c.size()}});
+}
+
 template <Apply apply>
 MemoryCase make_forward(std::int64_t rows, std::int64_t columns) {
   return forward(apply, rows, columns);
@@ -200,6 +207,7 @@ const std::vector<MemoryOp>& memory_ops() {
       {"gelu backward", make_backward<apply_gelu>},
       {"cross entropy", cross_entropy_forward},
       {"cross entropy + gradient", cross_entropy_both},
+      {"column sums", column_sums},
       {"AdamW", adamw},
       {"global norm", norm_of_gradients},
       {"embedding", embedding_forward},
