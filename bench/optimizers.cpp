@@ -1,13 +1,15 @@
 // The time of a training step with Muon for the hidden matrices, compared with AdamW for all parameters.
-//   bench_optimizers [NAME ...] [--steps N] [--threads N]
-// NAME as for bench_training_step; default gpt2. The steps of both optimizers alternate. The work of the iterations
-// that orthogonalize a matrix depends on its size alone, that of the model also on the number of tokens: their
-// quotient says what the ratio of the times can be at best.
+//   bench_optimizers [NAME ...] [--steps N] [--threads N] [--apart]
+// NAME as for bench_training_step; default gpt2. The steps of both optimizers alternate. With --apart, only one of
+// the two programs has memory at a time. The work of the iterations that orthogonalize a matrix depends on its size
+// alone, that of the model also on the number of tokens: their quotient says what the ratio of the times can be at
+// best.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,7 +57,6 @@ class TimedStep {
     executable_.run(model_.inputs);
     return seconds_since(start);
   }
-  int launches() const { return static_cast<int>(executable_.summary().launches); }
 
  private:
   Executable compiled(const ir::Graph& step, int threads) const {
@@ -68,22 +69,29 @@ class TimedStep {
   Executable executable_;
 };
 
-void measure(const std::string& name, int steps, int threads) {
+void measure(const std::string& name, int steps, int threads, bool apart) {
   const StepCase model = make_step_case(name);
   const Muon muon{.lr = 1e-3, .scale = Muon::Scale::like_adamw};
   const TrainingOptions plain{.report_norm = false};
   TrainingOptions grouped = plain;
   grouped.groups = {{.name = "matrices", .parameters = hidden_matrices(), .optimizer = muon}};
-  TimedStep adamw(model, threads, AdamW{.lr = 1e-3}, plain), with_muon(model, threads, AdamW{.lr = 1e-3}, grouped);
+  std::optional<TimedStep> adamw, with_muon;
   std::vector<double> first, second;
-  for (int i = 0; i < steps + 1; ++i) {
-    const double a = adamw.seconds(), b = with_muon.seconds();
-    if (i > 0) first.push_back(a), second.push_back(b);  // the first run also touches all memory
+  const auto time = [&](std::optional<TimedStep>& step, const TrainingOptions& options, std::vector<double>& times) {
+    if (!step) {
+      step.emplace(model, threads, AdamW{.lr = 1e-3}, options);
+      (void)step->seconds();  // also touches all memory
+    }
+    times.push_back(step->seconds());
+    if (apart) step.reset();
+  };
+  for (int i = 0; i < steps; ++i) {
+    time(adamw, plain, first);
+    time(with_muon, grouped, second);
   }
   const double a = median(first), b = median(second), extra = iteration_flops(model.forward, muon.iterations);
   fmt::print("{}: {}\n", name, model.what);
-  fmt::print("AdamW {:.1f} ms in {} launches, Muon {:.1f} ms in {}: ratio {:.2f}\n", 1e3 * a, adamw.launches(),
-             1e3 * b, with_muon.launches(), b / a);
+  fmt::print("AdamW {:.1f} ms, Muon {:.1f} ms: ratio {:.2f}\n", 1e3 * a, 1e3 * b, b / a);
   fmt::print("the model takes {:.1f} GFLOP, the iterations {:.1f}: at equal rates the ratio is {:.2f}\n",
              model.flops * 1e-9, extra * 1e-9, 1 + extra / model.flops);
   if (b > a) fmt::print("the iterations ran at {:.2f} of the step's rate\n", extra / (b - a) / (model.flops / a));
@@ -94,6 +102,7 @@ void measure(const std::string& name, int steps, int threads) {
 int main(int argc, char** argv) try {
   std::vector<std::string> names;
   int steps = 5, threads = usable_cpus();
+  bool apart = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     const auto number = [&] { return i + 1 < argc ? std::max(1, std::atoi(argv[++i])) : 1; };
@@ -101,12 +110,14 @@ int main(int argc, char** argv) try {
       steps = number();
     } else if (argument == "--threads") {
       threads = number();
+    } else if (argument == "--apart") {
+      apart = true;
     } else {
       names.push_back(argument);
     }
   }
   if (names.empty()) names = {"gpt2"};
-  for (const std::string& name : names) measure(name, steps, threads);
+  for (const std::string& name : names) measure(name, steps, threads, apart);
 } catch (const lathe::Error& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;
