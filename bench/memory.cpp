@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "frontend/dsl.h"
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
 #include "passes/compile/compilation.h"
@@ -65,6 +66,19 @@ ir::Graph step(const Config& config) {
   return training_step(models::loss_graph(config).graph, "loss", AdamW{.lr = 3e-4});
 }
 
+/// A training step of tanh(h w + x) over `length` iterations.
+ir::Graph recurrent_step(std::int64_t length, std::int64_t checkpoint_every) {
+  const Dim batch{"B"}, d{"d", 256};
+  Graph g{"recurrent"};
+  const Tensor x = g.input("x", f32, {Dim(length), batch, d}), w = g.parameter("w", f32, {d, d});
+  const auto step = [&](const Tensor& h, const Tensor& x_t) {
+    const Tensor next = tanh(matmul(h, w) + x_t);
+    return std::pair(next, next);
+  };
+  const Tensor last = scan(g.zeros({batch, d}, f32), x, step, {.checkpoint_every = checkpoint_every}).first;
+  return training_step(g, (last * last).mean(), AdamW{.lr = 1e-3});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -92,6 +106,9 @@ int main(int argc, char** argv) {
   const ir::Graph encoder_decoder =
       step(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 32000), .tgt_vocab = Dim("tgt_vocab", 32000)});
   report("encoder-decoder base, B=4 S=T=64", encoder_decoder, {{"B", 4}, {"S", 64}, {"T", 64}}, most);
+  for (const std::int64_t every : {0, 16, 64, 256})
+    report(every == 0 ? std::string("4096 iterations, B=32 d=256") : fmt::format("  a checkpoint every {}", every),
+           recurrent_step(4096, every), {{"B", 32}}, most);
   if (argc <= 2) return 0;
   budgets("GPT-2 124M, B=4 T=64", gpt2, {{"B", 4}, {"T", 64}}, most);
   budgets("GPT-2 124M, B=1 T=1024", gpt2, {{"B", 1}, {"T", 1024}}, most);

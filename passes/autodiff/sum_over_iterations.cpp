@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "ir/ops/functional/functional.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 
 namespace lathe::ir {
@@ -20,6 +22,14 @@ using Form = IterationSum::Form;
 bool is_linear(const Op& op) {
   return &op == &ops::transpose || &op == &ops::permute || &op == &ops::view || &op == &ops::reshape ||
          &op == &ops::contiguous || &op == &ops::unsqueeze || &op == &ops::squeeze || &op == &ops::neg;
+}
+
+/// Returns whether an operand of a node is a stack of all iterations of a loop in the body.
+bool reads_stack(const Graph& graph, const Node& node) {
+  return std::ranges::any_of(node.operands, [&](ValueId id) {
+    while (is_linear(*graph[id].op)) id = graph[id].operands[0];
+    return is_loop(graph[id]) && loop_result(graph[id]) >= carry_count(graph[id]);
+  });
 }
 
 /// Returns a label that a contraction does not use.
@@ -66,10 +76,12 @@ IterationSum plan_iteration_sum(GraphBuilder& builder, ValueId value,
     for (const int i : {0, 1})
       if (is_invariant(node.operands[i]))
         return {.form = Form::scaled, .value = value, .fixed = i, .of = {part(1 - i)}};
+    if (reads_stack(builder.graph(), node)) return {.value = value};
     return {.form = Form::product, .value = value};
   }
   const auto* reduce = node.op->as<Reduce>();
-  if (reduce && reduce->combine == ScalarOp::add) return {.form = Form::reduce, .value = value};
+  if (reduce && reduce->combine == ScalarOp::add && !reads_stack(builder.graph(), node))
+    return {.form = Form::reduce, .value = value};
   return {.value = value};
 }
 

@@ -12,7 +12,9 @@ namespace lathe::ir {
 
 /// The sum over all iterations of a value that each iteration computes, taken apart into parts that are
 /// computed after the loop from stacked values, and parts that the loop adds up. For example, the sum of x[t]^T dy[t]
-/// is one product of all x and all dy.
+/// is one product of all x and all dy. If x or dy is a stack of all iterations of an inner loop, the product is large
+/// already, and the outer loop adds up the products: checkpoints would otherwise keep both factors for all
+/// iterations.
 struct IterationSum {
   enum class Form {
     carried,  ///< the loop adds up the value

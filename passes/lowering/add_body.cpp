@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/program/program_loops.h"
+
 namespace lathe {
 
 namespace {
@@ -89,12 +91,12 @@ class BodyAppender {
     return program_.kernels[at(launch.kernel)].buffers[static_cast<int>(parameter)].access != kernel::Access::read;
   }
 
-  /// Returns how many launches of the body write each buffer of the program.
+  /// Returns how many launches of the body write each buffer of the program, or a slice of it.
   std::vector<int> count_writers() const {
     std::vector<int> writers(program_.buffers.size(), 0);
     for (const Launch& launch : body_.launches)
       for (std::size_t p = 0; p < launch.buffers.size(); ++p)
-        if (is_written(launch, p)) ++writers[at(launch.buffers[p])];
+        if (is_written(launch, p)) ++writers[at(storage_of(program_, launch.buffers[p]))];
     return writers;
   }
 
