@@ -126,6 +126,28 @@ TEST_CASE("shard: loops with checkpoints, and loops in loops") {
   CHECK(training_difference(step, sharded, arguments, 2) < 1e-12);
 }
 
+TEST_CASE("shard: a carry from zero may add up shares of a sum over a split dim") {
+  const auto graph_of = [](double first, bool reads_it) {
+    Graph g{"total"};
+    const Tensor x = g.input("x", f64, {Dim("T"), Dim("B"), 4});
+    const auto [total, all] = scan(g.full({4}, first, f64), x, [&](const Tensor& sum, const Tensor& x_t) {
+      const Tensor next = sum + (x_t * x_t).sum(0);
+      return std::pair(next, reads_it ? sum * sum : next * 2.0);
+    });
+    g.output("total", total);
+    g.output("all", all);
+    return g.finish();
+  };
+  Tensors arguments = rnn_arguments(5);
+  arguments.erase("w");
+  const ir::Graph graph = graph_of(0, false);
+  for (const char* mesh : {"data=2", "data=4"})
+    CHECK(difference(graph, divided(graph, mesh, "B:data"), arguments) < 1e-14);
+  // Each process would add the first value, and the square of a share is no share of a square.
+  CHECK(error_label(graph_of(1, false), "data=2", "B:data") == "shard_gather");
+  CHECK(error_label(graph_of(0, true), "data=2", "B:data") == "shard_gather");
+}
+
 TEST_CASE("shard: random numbers in a loop are those of one process") {
   Graph g{"drops"};
   const Dim B{"B"};

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <ranges>
+#include <set>
 #include <utility>
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/support/error.h"
+#include "ir/tensor/constants.h"
 #include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 
@@ -33,24 +37,48 @@ bool widens(DType from, DType to) {
 
 class BodySums {
  public:
-  /// `loop` is the loop of the whole graph that the body belongs to.
-  BodySums(const Graph& body, GraphDims& dims, Factors& factors, std::vector<BlockedInBody>& blocked, ValueId loop)
-      : body_(body), dims_(dims), factors_(factors), blocked_(blocked), loop_(loop), sums_(body) {}
+  /// `node` is the loop of the body in the graph `around` it, and `loop` the one of the whole graph that has it.
+  BodySums(const Graph& around, const Node& node, GraphDims& dims, Factors& factors,
+           std::vector<BlockedInBody>& blocked, ValueId loop)
+      : body_(loop_body(node).graph()), dims_(dims), factors_(factors), blocked_(blocked), loop_(loop), sums_(body_) {
+    find_accumulators(around, node);
+  }
 
-  /// Returns the sums of the outputs, in order.
+  /// Returns the sums of the results, in order.
   std::vector<Sums> run() {
     for (const ValueId id : all_values(body_)) {
       const Node& node = body_[id];
       sums_[id] = is_loop(node) ? of_loop(id) : passed_on(id);
       for (auto& [factor, origin] : folded(id)) sums_[id].insert({factor, origin});
     }
-    for (const Update& update : body_.updates) block(sums_[update.value]);
-    std::vector<Sums> outputs;
-    for (const Output& output : body_.outputs) outputs.push_back(sums_[output.value]);
-    return outputs;
+    std::vector<Sums> results;
+    for (const int carry : std::views::iota(0, carries_)) {
+      const ValueId next = next_of(body_, carry);
+      if (!accumulators_.contains(next)) block(sums_[next]);
+      results.push_back(accumulators_.contains(next) ? sums_[next] : Sums());
+    }
+    for (const Output& output : body_.outputs) results.push_back(sums_[output.value]);
+    return results;
   }
 
  private:
+  /// Finds the carries that start at zero, to which each iteration adds a value, and that nothing else reads.
+  void find_accumulators(const Graph& around, const Node& loop) {
+    carries_ = carry_count(loop);
+    const std::vector<ValueId> arguments = body_.arguments();
+    std::map<ValueId, int> readers;
+    for (const Node& node : body_.nodes)
+      for (const ValueId operand : node.operands) ++readers[operand];
+    for (const Output& output : body_.outputs) ++readers[output.value];
+    for (int carry = 0; carry < carries_; ++carry) {
+      const ValueId state = arguments[static_cast<std::size_t>(carry)], next = next_of(body_, carry);
+      const Node& sum = body_[next];
+      const std::optional<Number> first = uniform_value(around, loop.operands[static_cast<std::size_t>(carry)]);
+      const bool adds = sum.op == &ops::add && (sum.operands[0] == state || sum.operands[1] == state);
+      if (adds && readers[state] == 1 && first && first->real() == 0) accumulators_.insert(next);
+    }
+  }
+
   void block(const Sums& sums) {
     for (const auto& [factor, origin] : sums) {
       const Node& node = body_[origin];
@@ -93,7 +121,7 @@ class BodySums {
     for (const ValueId operand : node.operands)
       if (!sums_[operand].empty()) given.push_back(&sums_[operand]);
     if (given.empty()) return {};
-    if (commutes(node, given)) return *given.front();
+    if (commutes(node, given) || accumulators_.contains(id)) return *given.front();
     for (const Sums* each : given) block(*each);
     return {};
   }
@@ -111,28 +139,23 @@ class BodySums {
   /// Returns the sums of a result of a loop in the body. It reads whole values.
   Sums of_loop(ValueId id) {
     for (const ValueId operand : body_[id].operands) block(sums_[operand]);
-    const Node& node = body_[id];
     if (!dims_.sums.contains(id)) set_sums(id);
     Sums sums;
     for (const Factor factor : dims_.sums.at(id)) sums.insert({factor, id});
-    LATHE_ASSERT(sums.empty() || loop_result(node) >= carry_count(node));
     return sums;
   }
 
   void set_sums(ValueId id) {
-    const Node& node = body_[id];
-    const std::vector<Sums> outputs =
-        BodySums(loop_body(node).graph(), *dims_.bodies.at(id), factors_, blocked_, loop_).run();
+    const std::vector<Sums> results =
+        BodySums(body_, body_[id], *dims_.bodies.at(id), factors_, blocked_, loop_).run();
     for (const auto& [other, dims] : dims_.bodies)
-      if (dims == dims_.bodies.at(id)) set_sums_of(dims_, body_[other], other, outputs);
+      if (dims == dims_.bodies.at(id)) set_sums_of(dims_, body_[other], other, results);
   }
 
  public:
-  static void set_sums_of(GraphDims& dims, const Node& node, ValueId id, const std::vector<Sums>& outputs) {
+  static void set_sums_of(GraphDims& dims, const Node& node, ValueId id, const std::vector<Sums>& results) {
     FactorList& list = dims.sums[id];
-    const int output = loop_result(node) - carry_count(node);
-    if (output < 0) return;
-    for (const auto& [factor, origin] : outputs[static_cast<std::size_t>(output)]) list.push_back(factor);
+    for (const auto& [factor, origin] : results[static_cast<std::size_t>(loop_result(node))]) list.push_back(factor);
   }
 
  private:
@@ -141,17 +164,19 @@ class BodySums {
   Factors& factors_;
   std::vector<BlockedInBody>& blocked_;
   ValueId loop_;
+  int carries_ = 0;
+  std::set<ValueId> accumulators_ = {};  ///< the next values of carries that add up shares
   NodeMap<Sums> sums_;
 };
 
 }  // namespace
 
 void plan_body_sums(const Graph& graph, FactoredGraph& factored, std::vector<BlockedInBody>& blocked) {
-  std::map<const GraphDims*, std::vector<Sums>> outputs;  // by body, which the results of a loop share
+  std::map<const GraphDims*, std::vector<Sums>> results;  // by body, which the results of a loop share
   for (const auto& [id, dims] : factored.bodies) {
-    if (!outputs.contains(dims.get()))
-      outputs[dims.get()] = BodySums(loop_body(graph[id]).graph(), *dims, factored.factors, blocked, id).run();
-    BodySums::set_sums_of(factored, graph[id], id, outputs[dims.get()]);
+    if (!results.contains(dims.get()))
+      results[dims.get()] = BodySums(graph, graph[id], *dims, factored.factors, blocked, id).run();
+    BodySums::set_sums_of(factored, graph[id], id, results[dims.get()]);
   }
 }
 
