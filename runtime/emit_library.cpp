@@ -16,7 +16,6 @@
 #include "runtime/backend/backend.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "runtime/files/sha256.h"
-#include "runtime/library/c_header.h"
 #include "runtime/library/c_names.h"
 #include "runtime/library/describe_library.h"
 #include "runtime/library/library_plan.h"
@@ -67,6 +66,8 @@ class Planner {
     plan_.prefix = options.prefix;
     plan_.targets = options.targets;
     plan_.embedded = options.embedded;
+    plan_.cuda_folders = options.cuda_folders;
+    plan_.cache = options.cache;
     plan_.threads =
         options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     for (const LibraryGraph& graph : graphs) add(graph, targets);
@@ -214,8 +215,6 @@ EmittedLibrary emit_library(std::span<const LibraryGraph> graphs, const LibraryO
   const FloatEnvironment environment;
   const LibraryPlan plan = Planner(graphs, options, targets).take();
   EmittedLibrary library = targets[0].backend->emit(plan);
-  library.init = plan.init;
-  library.header = {plan.prefix + ".h", c_header(plan)};
   library.sources = {plan.prefix + ".sources.txt", list_sources(plan)};
   return library;
 }

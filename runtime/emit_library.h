@@ -13,7 +13,7 @@ namespace lathe {
 ///
 /// Throws UserError
 ///   [library_prefix]  a prefix or a name of a graph that is not a C identifier; two graphs of one name,
-///   [library_target]  no target, a target twice, or one of a backend that emits no libraries,
+///   [library_target]  no target, a target twice, targets of CPUs and GPUs, or a GPU without its architecture,
 ///   [library_dims]    an unknown dim without a largest size, or a size of a dim that no graph has,
 ///   [library_states]  graphs that disagree on the type of a state,
 ///   [library_values]  an embedded value that is no parameter, that a graph updates, or of another type; an initial

@@ -92,8 +92,8 @@ class Backend {
   /// Opens the device that programs for a target run on. With ranks it must be called by all of them. Throws
   /// UserErrors if this machine cannot run the target.
   virtual std::unique_ptr<Device> open(std::string_view target, const DeviceOptions& options) const = 0;
-  /// Generates the code of a library whose targets are this backend's: its objects and its archive. Throws UserError
-  /// [library_target] if the backend emits no libraries.
+  /// Generates the code of a library whose targets are this backend's: its header, objects and archive. Throws
+  /// UserError [library_target] if the backend emits no libraries.
   virtual EmittedLibrary emit(const LibraryPlan& plan) const;
   /// A backend whose device is chosen and whose libraries are opened now, from `folders` first: every open() uses
   /// them. Null if there is nothing to choose. With ranks it must be called by all of them.

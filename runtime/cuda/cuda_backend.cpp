@@ -9,6 +9,7 @@
 #include "ir/support/error.h"
 #include "passes/machines/gpu_machine.h"
 #include "runtime/cuda/cuda_runner.h"
+#include "runtime/cuda/library/cuda_library.h"
 #include "runtime/cuda/platform.h"
 #include "runtime/cuda/ranks/device_groups.h"
 #include "runtime/cuda/ranks/rank_platform.h"
@@ -28,7 +29,13 @@ std::optional<Arch> arch_of(std::string_view target) {
 Machine machine_for(const std::optional<Arch>& arch) {
   const GpuInfo gpu = gpu_info(arch ? arch->name() : std::string());
   Machine machine = gpu_machine(gpu);
+  const std::string name = arch ? std::string(one_arch) + arch->name() : std::string(any_arch);
   machine.code = {
+      {.name = "driver",
+       .doc = "the functions of a C library that launch the kernels, as LLVM IR",
+       .comment = ";",
+       .print_program = [name](const Program& program,
+                               const DimBindings& sizes) { return cuda_driver_text(plan_of(program, name, sizes)); }},
       {"cuda", "kernels as CUDA C++", "//", [gpu](const kernel::Kernel& kernel) { return emit(kernel, gpu); }}};
   return machine;
 }
@@ -93,6 +100,8 @@ class CudaBackend : public Backend {
                       "pass the platform of cuda::platform_of_rank, or none to use it by default");
     return std::make_unique<CudaDevice>(platform, arch_of(target), options);
   }
+
+  EmittedLibrary emit(const LibraryPlan& plan) const override { return emit_cuda_library(plan); }
 
   std::shared_ptr<const Backend> bind(const std::shared_ptr<Ranks>& ranks,
                                       const std::vector<std::filesystem::path>& folders) const override {

@@ -42,24 +42,9 @@ std::string pointers(const std::string& type, const std::vector<LibrarySlot>& sl
   return text + fmt::format("}} {};\n\n", type);
 }
 
-constexpr std::string_view workers_text = R"(#ifndef LATHE_WORKERS
-#define LATHE_WORKERS
-/* Threads of the caller. parallel_for(context, count, task, argument) calls task(argument, i, worker) once for each i
-   in [0, count), in any order, and returns when all calls have returned. `worker` is in [0, lathe_workers.count), and
-   differs between calls that run at the same time. lathe_pool.h has such a function. */
-typedef struct lathe_workers {
-  void (*parallel_for)(void *context, int64_t count, void (*task)(void *argument, int64_t i, int32_t worker),
-                       void *argument);
-  void *context;
-  int32_t count;
-} lathe_workers;
-#endif
-
-)";
-
 class Header {
  public:
-  explicit Header(const LibraryPlan& plan) : plan_(plan), p_(plan.prefix) {
+  Header(const LibraryPlan& plan, const HeaderMachine& machine) : plan_(plan), machine_(machine), p_(plan.prefix) {
     for (const LibraryDimension& dim : plan.dims) c_dims_[dim.name] = dim.c_name;
   }
 
@@ -70,7 +55,7 @@ class Header {
     text += usage();
     text += fmt::format("#ifndef {0}\n#define {0}\n\n#include <stddef.h>\n#include <stdint.h>\n\n", guard);
     text += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-    text += std::string(workers_text) + types();
+    text += machine_.shared_types() + types();
     for (const LibraryFunction& function : plan_.functions) text += call(function);
     text += functions() + blocks();
     return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", guard);
@@ -89,23 +74,19 @@ class Header {
         "\n"
         "   {0} library;\n"
         "   {1}_call call = {{...}};      dims, tensors, workspace\n"
-        "   int32_t error = {0}_init(&library{2}{3});\n"
+        "   int32_t error = {0}_init(&library{2}{3}{4});\n"
         "   if (!error) error = {1}_run(&library, &call);\n"
         "   if (error) puts({0}_message(error));\n"
         "\n"
-        "   The caller owns all memory and all threads. No function allocates memory or has global state: calls "
-        "with\n"
-        "   different memory may run at the same time. Tensors are dense and row-major, aligned to their elements. "
-        "*/\n",
-        p_, first, plan_.dims.empty() ? "" : ", &call.dims", plan_.states.empty() ? "" : ", &states, 1");
+        "{5} */\n",
+        p_, first, machine_.init_arguments(), plan_.dims.empty() ? "" : ", &call.dims",
+        plan_.states.empty() ? "" : ", &states, 1", machine_.rules());
   }
 
   std::string types() const {
     std::string text = fmt::format(
-        "/* The library in a program; {0}_init() sets it. */\ntypedef struct {0} {{\n  uint32_t key;\n  int32_t "
-        "level; "
-        "/* the CPU level that calls use: {1} */\n}} {0};\n\n",
-        p_, levels());
+        "/* The library in a program; {0}_init() sets it. */\ntypedef struct {0} {{\n  uint32_t key;\n{1}}} {0};\n\n",
+        p_, machine_.instance_members());
     if (!plan_.dims.empty()) {
       text += fmt::format("typedef struct {}_dims {{\n", p_);
       for (const LibraryDimension& dim : plan_.dims)
@@ -114,13 +95,6 @@ class Header {
       text += fmt::format("}} {}_dims;\n\n", p_);
     }
     return text + pointers(p_ + "_states", plan_.states, "state");
-  }
-
-  std::string levels() const {
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < plan_.targets.size(); ++i)
-      names.push_back(fmt::format("{} = {}", i, plan_.targets[i]));
-    return c_comment(fmt::format("{}", fmt::join(names, ", ")));
   }
 
   std::string call(const LibraryFunction& function) const {
@@ -134,42 +108,36 @@ class Header {
     if (!function.outputs.empty()) text += fmt::format("  {}_outputs outputs;\n", name);
     text += fmt::format(
         "  void *workspace; /* {}_workspace_bytes() or more, with any content */\n  size_t workspace_bytes;\n"
-        "  const lathe_workers *workers; /* null: the calling thread alone */\n}} {}_call;\n\n",
-        p_, name);
+        "{}}} {}_call;\n\n",
+        p_, machine_.call_members(), name);
     return text;
   }
 
   std::string functions() const {
-    std::string arguments = fmt::format("{} *library", p_);
+    std::string arguments = fmt::format("{} *library{}", p_, machine_.init_parameters());
     if (!plan_.dims.empty()) arguments += fmt::format(", const {}_dims *dims", p_);
     if (!plan_.states.empty()) arguments += fmt::format(", const {}_states *states, uint64_t seed", p_);
     std::string text = "/* Functions return 0 or an error; see the function for messages. */\n\n";
     text += fmt::format(
-        "/* Chooses the code for this CPU{1}. Call it first, in each process. The name of the symbol identifies "
-        "this\n"
+        "/* {4}{1}. Call it first, in each process. The name of the symbol identifies this\n"
         "   header, so that a program does not link with a library that has another one. */\n"
         "#define {0}_init {2}\nint32_t {0}_init({3});\n\n",
         p_, plan_.states.empty() ? "" : ", and sets all states to their initial values unless `states` is null",
-        plan_.init, arguments);
-    text += fmt::format(
-        "/* Returns the bytes of workspace that calls need with this number of workers (1 without workers), or -1 "
-        "if\n"
-        "   the library is not initialised. */\nint64_t {0}_workspace_bytes(const {0} *library, int32_t "
-        "workers);\n\n",
-        p_);
-    for (const LibraryFunction& function : plan_.functions)
+        plan_.init, arguments, machine_.init_comment());
+    text += machine_.workspace_function();
+    for (const LibraryFunction& function : plan_.functions) {
+      const std::string name = p_ + function.suffix();
       text += fmt::format(
           "/* Checks the dims and the memory of a call. */\n"
-          "int32_t {0}_check(const {1} *library, const {0}_call *call);\n"
-          "/* The same, then runs @{2}. After an error in the run, outputs and updated states have unspecified "
-          "values. "
-          "*/\n"
-          "int32_t {0}_run(const {1} *library, const {0}_call *call);\n\n",
-          p_ + function.suffix(), p_, c_comment(function.programs.at(0).name));
+          "int32_t {0}_check(const {1} *library, const {0}_call *call);\n",
+          name, p_);
+      text += machine_.run_functions(name, c_comment(function.programs.at(0).name));
+    }
+    text += machine_.other_functions(plan_.dims.empty() ? "" : fmt::format("const {}_dims *dims, ", p_));
     text += fmt::format(
         "/* Returns the message of an error, in memory of the library. */\nconst char *{0}_message(int32_t "
         "error);\n\n"
-        "/* Returns a description of the library as JSON: dims, tensors with dtypes and shapes, CPU levels. */\n"
+        "/* Returns a description of the library as JSON: dims, tensors with dtypes and shapes, targets. */\n"
         "const char *{0}_describe(void);\n\n",
         p_);
     return text;
@@ -190,9 +158,7 @@ class Header {
   /// States in one block of memory, in the layout of a file.
   std::string blocks() const {
     if (plan_.states.empty()) return "";
-    const bool has_dims =
-        std::ranges::any_of(plan_.states, [](const LibrarySlot& state) { return !state.shape.numel().value(); });
-    const std::string dims = has_dims ? fmt::format("const {}_dims *dims, ", p_) : "";
+    const std::string dims = have_dims() ? fmt::format("const {}_dims *dims, ", p_) : "";
     std::string text = fmt::format(
         "/* All states in one block of memory. It starts with those of known sizes, in {1}_FILE_BYTES bytes, in the\n"
         "   layout of a .safetensors file: {0}_file_header() and these bytes are such a file, which Lathe and other\n"
@@ -204,22 +170,49 @@ class Header {
         "static inline size_t {0}_place_states({3}void *block, {0}_states *states) {{\n"
         "  char *start = (char *)block;\n  size_t at = 0;\n",
         p_, upper(p_), plan_.file_bytes(), dims);
+    text += places(0);
+    const int alignment = machine_.block_alignment();
+    if (alignment == 0) return text;
+    return text + fmt::format(
+                      "/* The same for a block that calls use: each state starts at a multiple of {2} bytes of the "
+                      "block. */\n"
+                      "static inline size_t {0}_place_device_states({1}void *block, {0}_states *states) {{\n"
+                      "  char *start = (char *)block;\n  size_t at = 0;\n{3}",
+                      p_, dims, alignment, places(alignment));
+  }
+
+  /// Returns whether sizes of states are unknown.
+  bool have_dims() const {
+    return std::ranges::any_of(plan_.states, [](const LibrarySlot& state) { return !state.shape.numel().value(); });
+  }
+
+  /// Returns the end of a function that places states one after the other.
+  std::string places(int alignment) const {
+    std::string text;
     for (const int i : plan_.block_order()) {
       const LibrarySlot& state = plan_.states[i];
       text +=
           fmt::format("  if (start) states->{} = ({} *)(void *)(start + at);\n", state.c_name, c_type(state.dtype));
       text += fmt::format("  at += {} * ({});\n", size_in_bytes(state.dtype), expression(state.shape.numel()));
+      if (alignment > 0) text += fmt::format("  at = (at + {0}) / {1} * {1};\n", alignment - 1, alignment);
     }
     return text + "  return at;\n}\n\n";
   }
 
   const LibraryPlan& plan_;
+  const HeaderMachine& machine_;
   const std::string& p_;
   std::map<std::string, std::string> c_dims_;
 };
 
 }  // namespace
 
-std::string c_header(const LibraryPlan& plan) { return Header(plan).text(); }
+std::string c_levels(const std::vector<std::string>& targets) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < targets.size(); ++i) names.push_back(fmt::format("{} = {}", i, targets[i]));
+  return c_comment(fmt::format("{}", fmt::join(names, ", ")));
+}
+
+std::string c_header(const LibraryPlan& plan, const HeaderMachine& machine) { return Header(plan, machine).text(); }
 
 }  // namespace lathe

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "ir/options/init.h"
 #include "ir/options/lower_options.h"
 #include "ir/support/dim.h"
+#include "ir/support/object_store.h"
 #include "ir/support/tensors/tensors.h"
 #include "ir/tensor/graph.h"
 
@@ -19,7 +21,8 @@ struct LibraryGraph {
 
 struct LibraryOptions {
   std::string prefix;  ///< of all symbols and types: a C identifier
-  /// CPU levels, lowest first. The library uses the last one that the CPU supports.
+  /// CPU levels, or architectures of GPUs such as "cuda:sm_90a", lowest first. The library uses the last one that the
+  /// machine supports.
   std::vector<std::string> targets = {"x86-64-v3"};
   /// Largest sizes of the dims that stay unknown until a call. Memory is planned for them once.
   DimBindings most = {};
@@ -33,6 +36,9 @@ struct LibraryOptions {
   /// Values of parameters that become part of the library, read only. The caller has no pointers to them.
   Tensors embedded = {};
   int threads = 0;  ///< that compile; 0: one per CPU
+  /// For GPUs: folders with NVRTC, searched first, and a store of compiled kernels, which may be null.
+  std::vector<std::filesystem::path> cuda_folders = {};
+  ObjectStore* cache = nullptr;
 };
 
 /// A file of a library.
@@ -45,7 +51,7 @@ struct LibraryFile {
 struct EmittedLibrary {
   std::string init;                  ///< symbol of the function `init`, which the header renames
   LibraryFile header;                ///< C99 and C++
-  std::vector<LibraryFile> objects;  ///< ELF: one with the interface, and one per CPU level
+  std::vector<LibraryFile> objects;  ///< ELF: one with the interface, and one per level
   LibraryFile archive;               ///< the objects as a static library
   LibraryFile sources;               ///< text: the kernels of each level, with their ops and source lines
 };

@@ -49,6 +49,8 @@ struct LibraryPlan {
   std::string init = {};         ///< symbol of the function that initialises the library
   std::string description = {};  ///< JSON
   int threads = 1;
+  std::vector<std::filesystem::path> cuda_folders = {};  ///< LibraryOptions::cuda_folders
+  ObjectStore* cache = nullptr;                          ///< LibraryOptions::cache
 
   /// Returns the bytes of the states of known sizes, which come first in a block.
   std::int64_t file_bytes() const;

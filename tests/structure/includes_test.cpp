@@ -58,7 +58,9 @@ const std::vector<Layer>& layers() {
       {"codegen/llvm/", {"codegen/llvm/", "ir/kernel/", "ir/hardware/", "ir/support/"}},
       {"codegen/cuda/", {"codegen/cuda/", "ir/kernel/", "ir/hardware/", "ir/support/"}},
       {"runtime/files/", {"runtime/files/", "ir/support/"}},
-      // Nothing but a backend's own folder includes its code generator, and only targets know the backends.
+      // Nothing but a backend's own folder includes its code generator, and only targets know the backends. The host
+      // code of C libraries comes from LLVM, whatever runs their kernels.
+      {"runtime/library/", {"runtime/", "codegen/llvm/", "passes/", "ir/"}},
       {"runtime/cpu/", {"runtime/", "codegen/llvm/", "passes/", "ir/"}},
       {"runtime/cuda/", {"runtime/", "codegen/cuda/", "passes/", "ir/"}},
       {"runtime/mpi_plugin/", {"runtime/ranks/mpi/"}},

@@ -65,10 +65,15 @@ IndexWidths index_widths(const kernel::Kernel& kernel, const GpuInfo& gpu, Indic
 }
 
 bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const std::int64_t> dims) {
-  if (dims.empty()) return true;
   std::vector<Range> bound;
   for (const std::int64_t d : dims) bound.push_back({d, d});
-  const IndexWidths wanted = widths_for(kernel, gpu, small_sizes(kernel)), given = widths_for(kernel, gpu, bound);
+  return int32_suffices(kernel, gpu, bound);
+}
+
+bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const Range> dims) {
+  if (dims.empty()) return true;
+  const IndexWidths wanted = widths_for(kernel, gpu, small_sizes(kernel)),
+                    given = widths_for(kernel, gpu, {dims.begin(), dims.end()});
   return implies(wanted.values, given.values) && implies(wanted.vars, given.vars);
 }
 

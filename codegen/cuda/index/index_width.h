@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/hardware/gpu_info.h"
+#include "ir/kernel/build/integer_range.h"
 #include "ir/kernel/kernel.h"
 
 namespace lathe::cuda {
@@ -23,5 +24,7 @@ IndexWidths index_widths(const kernel::Kernel& kernel, const GpuInfo& gpu, Indic
 
 /// Returns whether, with these dims, every value that `int32` computes in 32 bits fits.
 bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const std::int64_t> dims);
+/// Same for all dims in these ranges.
+bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const kernel::Range> dims);
 
 }  // namespace lathe::cuda

@@ -37,6 +37,11 @@ class StatementEmitter : KernelCode {
   void when(Value* condition, llvm::function_ref<void()> then);
   /// Emits the number of iterations of a loop, and the values that its bounds depend on.
   Value* trip_count(const kernel::Loop& loop);
+  /// Emits a value that depends on dims only.
+  Value* of_dims(kernel::ValueId id) {
+    demand(id);
+    return value(id);
+  }
   /// Whether the function has non-temporal stores.
   bool streams() const { return streams_; }
 

@@ -130,8 +130,8 @@ void ArgumentChecks::check_relation(const LibraryCheck& check) {
 
 ArgumentChecks::Range ArgumentChecks::range_of(const LibraryTensor& tensor, Value* start) {
   const auto bytes = static_cast<std::int64_t>(size_in_bytes(tensor.dtype));
-  const std::int64_t alignment = is_complex(tensor.dtype) ? bytes / 2 : bytes;
-  return {start, b_.CreateMul(size(tensor.elements), number(bytes)), alignment, tensor.is_written, tensor.error};
+  Value* all = b_.CreateMul(size(tensor.elements), number(bytes));
+  return {start, all, tensor.alignment, tensor.is_written, tensor.error};
 }
 
 void ArgumentChecks::return_memory_error(std::span<const Range> ranges) {
@@ -148,6 +148,14 @@ void ArgumentChecks::return_memory_error(std::span<const Range> ranges) {
       rows.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
   b_.CreateRet(b_.CreateCall(check_memory_, {starts, ends, bytes(rows, "ranges", llvm::Align(8)), number(count)}));
+}
+
+llvm::Function* ArgumentChecks::of_dims() {
+  llvm::Function* check = start(library_.prefix + "_check_dims", i32(), {ptr()}, llvm::GlobalValue::InternalLinkage);
+  bind_dims(check->getArg(0));
+  check_dims();
+  b_.CreateRet(success());
+  return check;
 }
 
 llvm::Function* ArgumentChecks::of_states() {

@@ -15,6 +15,8 @@ class ArgumentChecks : public ModuleCode {
  public:
   ArgumentChecks(llvm::Module& module, const Library& library);
 
+  /// Returns i32 (ptr dims).
+  llvm::Function* of_dims();
   /// Returns i32 (ptr dims, ptr states).
   llvm::Function* of_states();
   /// Returns i32 (ptr call). The workspace has its size, and the states are not null.

@@ -9,9 +9,11 @@
 
 #include "codegen/llvm/emit/constant_data.h"
 #include "codegen/llvm/emit/emitter.h"
-#include "codegen/llvm/library/cpu_check.h"
-#include "codegen/llvm/library/driver_emitter.h"
-#include "codegen/llvm/library/interface_emitter.h"
+#include "codegen/llvm/library/cpu/cpu_driver.h"
+#include "codegen/llvm/library/cpu/cpu_interface.h"
+#include "codegen/llvm/library/gpu/gpu_driver.h"
+#include "codegen/llvm/library/gpu/gpu_interface.h"
+#include "codegen/llvm/library/gpu/gpu_loader.h"
 #include "codegen/llvm/llvm_backend.h"
 #include "ir/kernel/verify/verifier.h"
 #include "ir/support/error.h"
@@ -35,6 +37,18 @@ void add_kernel(llvm::Module& module, const kernel::Kernel& kernel, const Target
     module.getFunction(symbol + function)->setLinkage(llvm::GlobalValue::InternalLinkage);
 }
 
+/// Adds the drivers of a level, which may be without the kernels.
+void emit_drivers(llvm::Module& module, const Library& library, std::size_t level) {
+  library.is_for_gpus() ? emit_gpu_drivers(module, library, level) : emit_cpu_drivers(module, library, level);
+}
+
+void emit_kernels(llvm::Module& module, const Library& library, std::size_t level) {
+  if (library.is_for_gpus()) return emit_loader(module, library, level);
+  const std::vector<kernel::Kernel>& kernels = library.levels[level].kernels;
+  for (std::size_t k = 0; k < kernels.size(); ++k)
+    add_kernel(module, kernels[k], library.levels[level].target, kernel_symbol(library, level, static_cast<int>(k)));
+}
+
 }  // namespace
 
 std::uint32_t library_key(const Library& library) {
@@ -44,14 +58,11 @@ std::uint32_t library_key(const Library& library) {
 }
 
 LibraryObject level_object(const Library& library, std::size_t level) {
-  const TargetCpu& target = library.levels[level].target;
-  Backend backend(target);
+  Backend backend(library.levels[level].target);
   llvm::LLVMContext context;
   context.setDiscardValueNames(true);
   const std::unique_ptr<llvm::Module> module = backend.create_module(context, library.prefix);
-  const std::vector<kernel::Kernel>& kernels = library.levels[level].kernels;
-  for (std::size_t k = 0; k < kernels.size(); ++k)
-    add_kernel(*module, kernels[k], target, kernel_symbol(library, level, static_cast<int>(k)));
+  emit_kernels(*module, library, level);
   emit_drivers(*module, library, level);
   verify_library(*module);
   backend.optimise(*module);
@@ -62,7 +73,7 @@ LibraryObject interface_object(const Library& library) {
   Backend backend({.cpu = "x86-64", .features = {}});
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module = backend.create_module(context, library.prefix);
-  emit_interface(*module, library);
+  library.is_for_gpus() ? emit_gpu_interface(*module, library) : emit_cpu_interface(*module, library);
   verify_library(*module);
   backend.optimise(*module);
   return {library.prefix + ".o", backend.object(*module)};

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,8 +10,9 @@
 #include "ir/kernel/kernel.h"
 #include "ir/support/dtype.h"
 
-/// A library of C functions, as data. The emitters in this folder generate its objects: kernels, and the functions
-/// that run them. All memory and all threads belong to the caller of the library.
+/// A library of C functions, as data. The emitters in this folder generate its objects for x86-64: kernels, and the
+/// functions that run them. All memory and all threads belong to the caller of the library. In a library for GPUs,
+/// tensors and the workspace are device memory, and the functions launch kernels that were compiled before.
 namespace lathe::codegen {
 
 /// A size: a polynomial of the library's dims.
@@ -32,6 +35,7 @@ struct LibraryTensor {
   std::string name;  ///< for IR
   LibrarySize elements;
   DType dtype = f32;
+  std::int64_t alignment = 1;  ///< bytes
   bool is_written = false;
   int error = 0;  ///< its memory is missing; the next two: it is misaligned, it overlaps with other memory
 };
@@ -58,6 +62,10 @@ struct LibraryBuffer {
 
 struct LibraryLaunch {
   int kernel = 0;
+  /// The kernel for slices that do not start at multiples of 16 bytes, and the slices that may not, with those that
+  /// they are parts of. -1: all do.
+  int unaligned_kernel = -1;
+  std::vector<int> unaligned_slices = {};
   std::vector<int> buffers;          ///< in the order of the kernel's parameters
   std::vector<LibrarySize> dims;     ///< of the kernel
   std::vector<LibrarySize> written;  ///< elements that it writes, by buffer; all 0: the launch is skipped
@@ -130,11 +138,28 @@ struct LibraryInitial {
   std::string bytes = {};    ///< `values`; `constant`: of one element
 };
 
-/// A CPU level: the kernels of all graphs, compiled for one target.
+/// A compiled kernel of a GPU.
+struct LibraryGpuKernel {
+  std::string symbol, cubin = {};
+  std::array<int, 3> threads = {1, 1, 1};               ///< per block
+  std::array<std::int64_t, 3> most_blocks = {1, 1, 1};  ///< per launch
+  std::int64_t dynamic_shared_bytes = 0;                ///< per block
+  bool has_long_indices = false;                        ///< they may exceed 32 bits
+};
+
+/// The GPUs that a level runs on, and its kernels, in the order of LibraryLevel::kernels.
+struct LibraryGpu {
+  int capability = 80;    ///< 90 for 9.0
+  bool is_exact = false;  ///< only this capability; otherwise also later ones of the same generation
+  std::vector<LibraryGpuKernel> kernels = {};
+};
+
+/// A CPU level, or an architecture of GPUs: the kernels of all graphs, compiled for one target.
 struct LibraryLevel {
   std::string name;  ///< as part of symbols: "x86_64_v3"
-  TargetCpu target;
-  std::vector<kernel::Kernel> kernels;
+  TargetCpu target;  ///< of the code that runs on the host
+  std::vector<kernel::Kernel> kernels = {};
+  std::optional<LibraryGpu> gpu = {};  ///< kernels run on it; otherwise on the host
 };
 
 struct Library {
@@ -147,21 +172,27 @@ struct Library {
   std::vector<LibraryTensor> states;     ///< by slot
   std::vector<LibraryInitial> initials;  ///< by state
   std::vector<LibraryEntry> entries;
-  std::vector<LibraryLevel> levels;   ///< a call uses the last one that the CPU supports
+  std::vector<LibraryLevel> levels;   ///< a call uses the last one that the CPU, or the GPU, supports
   std::vector<std::string> messages;  ///< by error; 0 is success
   std::string weights;                ///< bytes of parameters that are part of the library
+
+  bool is_for_gpus() const { return !levels.empty() && levels[0].gpu.has_value(); }
 };
 
 /// The errors that every library has, at these positions in Library::messages.
 enum class LibraryError : int {
   none,
-  old_cpu,          ///< the CPU supports no level
+  no_level,         ///< the machine supports no level
   not_initialised,  ///< init was not called, or failed
   no_call,          ///< a null pointer instead of a call, dims or the library
   no_states,
   no_workspace,
-  bad_workers,  ///< no function, or a negative number of workers
-  count
+  bad_workers,  ///< of CPUs: no function, or a negative number of workers
+  cpu_count,
+  no_driver = bad_workers,  ///< of GPUs: a null pointer instead of the driver's functions
+  no_constants,             ///< memory for constants is missing or misaligned
+  too_many_blocks,          ///< of threads, in a launch
+  gpu_count
 };
 
 /// Returns the number that a library writes into its struct when it is initialised.
@@ -171,13 +202,13 @@ struct LibraryObject {
   std::string name;  ///< of the file: "gpt2_x86_64_v3.o"
   std::string bytes;
 };
-/// Returns the object of one CPU level: kernels and drivers.
+/// Returns the object of one level: kernels and drivers.
 LibraryObject level_object(const Library& library, std::size_t level);
 /// Same for the functions that the header declares.
 LibraryObject interface_object(const Library& library);
-/// Same for the parameters that are part of the library.
+/// Same for the parameters that are part of the library. Not to be called without any.
 LibraryObject weights_object(const Library& library);
-/// Returns the LLVM IR of the driver of one graph for one CPU level, without its kernels.
+/// Returns the LLVM IR of the drivers of all graphs for one level, without the kernels.
 std::string driver_text(const Library& library, std::size_t level);
 /// Returns a static library with these members, the same bytes for the same objects.
 std::string archive_of(const std::vector<LibraryObject>& objects);

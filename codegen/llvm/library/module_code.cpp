@@ -36,6 +36,14 @@ void ModuleCode::require(Value* condition, llvm::BasicBlock* other) {
   b_.SetInsertPoint(next);
 }
 
+void ModuleCode::return_unless_none(Value* status) {
+  llvm::BasicBlock *failed = block("failed"), *next = block("next");
+  b_.CreateCondBr(b_.CreateICmpEQ(status, success()), next, failed);
+  b_.SetInsertPoint(failed);
+  b_.CreateRet(status);
+  b_.SetInsertPoint(next);
+}
+
 void ModuleCode::when(Value* condition, llvm::function_ref<void()> then) {
   llvm::BasicBlock *body = block("then"), *next = block("next");
   b_.CreateCondBr(condition, body, next);

@@ -21,9 +21,11 @@ class ModuleCode {
       : module_(module), library_(library), b_(module.getContext()) {}
 
  protected:
-  llvm::Type* i64() { return b_.getInt64Ty(); }
+  llvm::IntegerType* i32() { return b_.getInt32Ty(); }
+  llvm::IntegerType* i64() { return b_.getInt64Ty(); }
   llvm::Type* ptr() { return b_.getPtrTy(); }
   llvm::ConstantInt* number(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }
+  llvm::ConstantInt* number32(std::int64_t value) { return b_.getInt32(static_cast<std::uint32_t>(value)); }
   llvm::ConstantInt* error(int which) { return b_.getInt32(static_cast<std::uint32_t>(which)); }
   llvm::ConstantInt* success() { return error(static_cast<int>(LibraryError::none)); }
 
@@ -37,6 +39,8 @@ class ModuleCode {
   llvm::BasicBlock* returning(LibraryError error) { return returning(static_cast<int>(error)); }
   /// Continues in a new block if the condition holds; otherwise branches to `other`.
   void require(Value* condition, llvm::BasicBlock* other);
+  /// Returns from the function with an error unless it is 0.
+  void return_unless_none(Value* status);
   /// Emits a loop over i in [0, count).
   void repeat(Value* count, llvm::function_ref<void(Value* i)> body);
   /// Emits a loop that continues while a condition holds.

@@ -47,8 +47,18 @@ void require_effects(const CLI::App& command, bool is_library) {
                       "leave it out, or give --emit=archive,header");
 }
 
+/// Returns --target with the prefix of GPUs: sm_90a becomes cuda:sm_90a.
+std::string full_targets(const std::string& list) {
+  std::string targets;
+  for (const std::string_view name : at_commas(list))
+    targets += fmt::format("{}{}{}", targets.empty() ? "" : ",", name.starts_with("sm_") ? "cuda:" : "", name);
+  return targets;
+}
+
 void run(EmitOptions options, const CLI::App& command) {
-  if (options.emit.empty()) options.emit = options.target.starts_with("cuda") ? "cuda" : "archive,header";
+  options.target = full_targets(options.target);
+  if (options.emit.empty())
+    options.emit = options.target.starts_with("cuda") && options.prefix.empty() ? "cuda" : "archive,header";
   const bool is_library = is_library_kind(*emitted_kinds(options.emit).begin());
   require_effects(command, is_library);
   if (options.target.empty()) options.target = is_library ? "x86-64-v3" : "cuda:sm_90a";
@@ -95,15 +105,16 @@ void add_compile(CLI::App& app) {
                       "(default: standard output)");
   command->add_option(
       "--target", options->target,
-      "Library: CPU levels, lowest first (default: x86-64-v3), such as x86-64-v3,x86-64-v4; calls use "
-      "the last one that the CPU supports. GPU: its architecture (default: cuda:sm_90a)");
+      "Library: CPU levels or GPU architectures, lowest first (default: x86-64-v3), such as x86-64-v3,x86-64-v4 or "
+      "sm_80,sm_90a; calls use the last one that the machine supports. CUDA code: its architecture (default: "
+      "cuda:sm_90a)");
   command
       ->add_option(
           "--emit", options->emit,
           "Output formats. Library: archive (static library), header (C99), object, source-list (kernels with "
-          "their source lines), helpers (headers with a thread pool, memory and files for C and C++). GPU: cuda "
-          "(CUDA C++), prelude (lathe.cuh, which that code includes), ptx or "
-          "cubin. Default: archive,header; with a GPU as the target: cuda")
+          "their source lines), helpers (headers with a thread pool, memory, files and GPUs for C and C++). GPU: "
+          "cuda (CUDA C++), prelude (lathe.cuh, which that code includes), ptx or "
+          "cubin. Default: archive,header; with a GPU as the target and without --prefix: cuda")
       ->check(emit_fault);
   between(command->add_option("--threads", options->threads, "Number of compiler threads"), 1, 64)
       ->capture_default_str();
@@ -113,6 +124,7 @@ void add_compile(CLI::App& app) {
       "Examples:\n"
       "  lathe compile step.lathe --prefix gpt2_step --max B=8,T=1024 --target x86-64-v3,x86-64-v4 -o out\n"
       "  lathe compile MiniLM --part pooled --prefix minilm --max B=32,T=512 --embed-weights -o out\n"
+      "  lathe compile step.lathe --prefix gpt2_step --max B=8,T=1024 --target sm_80,sm_90a -o out\n"
       "  lathe compile attention.lathe --emit=cuda -o attention.cu\n"
       "  lathe compile attention.lathe --target=cuda:sm_80 --emit=ptx -o attention.ptx\n"
       "  lathe compile attention.lathe --target=cuda:sm_90a --emit=cubin -o kernels");

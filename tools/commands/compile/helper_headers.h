@@ -6,6 +6,6 @@
 namespace lathe::tools {
 
 extern const std::string_view embedded_lathe_pool_h, embedded_lathe_memory_h, embedded_lathe_safetensors_h,
-    embedded_lathe_call_hpp;
+    embedded_lathe_cuda_h, embedded_lathe_call_hpp;
 
 }  // namespace lathe::tools

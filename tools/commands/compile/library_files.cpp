@@ -6,6 +6,7 @@
 #include "ir/support/error.h"
 #include "ir/support/syntax/commas.h"
 #include "passes/transforms/dtypes/convert_dtype.h"
+#include "runtime/cache/disk_cache.h"
 #include "runtime/emit_library.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/safetensors/safetensors.h"
@@ -13,6 +14,7 @@
 #include "runtime/write_library.h"
 #include "tools/commands/compile/emit_options.h"
 #include "tools/commands/compile/helper_headers.h"
+#include "tools/environment.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/plugins/op_libraries.h"
@@ -106,6 +108,7 @@ void write_file(const EmitOptions& options, const LibraryFile& file) {
 void write_helpers(const EmitOptions& options) {
   write_file(options, {"lathe_pool.h", std::string(embedded_lathe_pool_h)});
   write_file(options, {"lathe_memory.h", std::string(embedded_lathe_memory_h)});
+  write_file(options, {"lathe_cuda.h", std::string(embedded_lathe_cuda_h)});
   write_file(options, {"lathe_safetensors.h", std::string(embedded_lathe_safetensors_h)});
   write_file(options, {"lathe_call.hpp", std::string(embedded_lathe_call_hpp)});
 }
@@ -121,6 +124,7 @@ void write_library_files(const EmitOptions& options) {
                     "give --prefix NAME, such as --prefix gpt2_step");
   const bool is_folder = options.files.size() == 1 && is_model_folder(options.files[0]);
   const std::vector<LibraryGraph> graphs = is_folder ? folder_graphs(options) : file_graphs(options);
+  DiskCache cache(cache_folder());
   const EmittedLibrary library = emit_library(graphs, {.prefix = options.prefix,
                                                        .targets = levels,
                                                        .most = parse_dims(options.most),
@@ -128,7 +132,9 @@ void write_library_files(const EmitOptions& options) {
                                                        .evaluation = options.evaluation,
                                                        .lower = options.lower,
                                                        .embedded = embedded_values(options, graphs),
-                                                       .threads = options.threads});
+                                                       .threads = options.threads,
+                                                       .cuda_folders = cuda_folders(),
+                                                       .cache = &cache});
   make_folders(options.output);
   if (kinds.contains("object"))
     for (const LibraryFile& object : library.objects) write_file(options, object);

@@ -1,14 +1,12 @@
-#include "runtime/cpu/library/program_code.h"
+#include "runtime/library/program_code.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "ir/kernel/printer.h"
 #include "ir/support/error.h"
 #include "passes/memory/memory_planner.h"
 #include "passes/program/program_loops.h"
-#include "runtime/cpu/launch_groups.h"
 #include "runtime/run/program_runner.h"
 
 namespace lathe {
@@ -35,33 +33,21 @@ LibrarySize library_size(const Dim& size, const LibraryPlan& plan) {
 
 namespace {
 
-/// Returns the sum of the positive terms of a size at the largest dims: no call has more. Throws UserError
-/// [dim_overflow] if a part of the sum, or of the negative terms, does not fit 63 bits.
-std::int64_t largest(const Dim& size, const DimBindings& most) {
-  Dim positive = 0, negative = 0;
-  for (const Dim::Term& term : size.terms()) {
-    Dim product = 1;
-    for (const auto& [unknown, power] : term.monomial)
-      for (int i = 0; i < power; ++i) product = product * Dim(unknown);
-    if (term.coefficient > 0)
-      positive = positive + product * term.coefficient;
-    else
-      negative = negative + product * -term.coefficient;
-  }
-  negative.evaluate(most);
-  return positive.evaluate(most);
+/// Returns an upper bound of a size in all calls, at least 0.
+std::int64_t most_elements(const Dim& size, const DimBindings& most) {
+  return std::max<std::int64_t>(0, bounds_of(size, most).most);
 }
 
 class ProgramCode {
  public:
-  ProgramCode(const LibraryPlan& plan, const LibraryFunction& function, std::size_t target)
-      : plan_(plan), function_(function), program_(function.programs[target]) {
+  ProgramCode(const LibraryPlan& plan, const LibraryFunction& function, std::size_t target, const LevelCode& level)
+      : plan_(plan), function_(function), program_(function.programs[target]), target_(target), level_(level) {
     for (const LibraryDimension& dim : plan.dims) most_[dim.name] = dim.most;
   }
 
   LibraryProgram take() { return std::move(code_); }
 
-  void place_buffers(const std::map<std::string, std::int64_t>& offsets) {
+  void place_buffers() {
     code_.buffers.resize(program_.buffers.size());
     int tensor = 0;
     for (const auto* slots : {&program_.inputs, &program_.outputs})
@@ -70,16 +56,20 @@ class ProgramCode {
     for (std::size_t i = 0; i < program_.states.size(); ++i) {
       const Program::Slot& slot = program_.states[i];
       if (function_.states[i] < 0)
-        at(slot.buffer) = {.kind = LibraryBuffer::Kind::embedded, .offset = offsets.at(slot.name)};
+        at(slot.buffer) = {.kind = LibraryBuffer::Kind::embedded, .offset = level_.weights.place_of(slot.name)};
       else
         at(slot.buffer) = {.kind = LibraryBuffer::Kind::tensor, .number = tensor++};
     }
     for (const auto& [buffer, value] : constant_tensors(program_)) {
+      if (level_.machine.stores_constants()) {
+        at(buffer) = {.kind = LibraryBuffer::Kind::embedded, .offset = level_.weights.add_constant(value)};
+        continue;
+      }
       at(buffer) = {.kind = LibraryBuffer::Kind::constant, .number = static_cast<int>(code_.constants.size())};
       code_.constants.emplace_back(reinterpret_cast<const char*>(value.data()), value.bytes());
     }
     place_arena();
-    place_scratch();
+    if (level_.machine.has_workers()) place_scratch();
     for (std::size_t b = 0; b < program_.buffers.size(); ++b)
       if (const auto& slice = program_.buffers[b].slice)
         code_.buffers[b] = {
@@ -91,27 +81,18 @@ class ProgramCode {
     for (std::size_t b = 0; b < program_.buffers.size(); ++b) code_.buffers[b].name = program_.buffers[b].name;
   }
 
-  void add_launches(LibraryMessages& messages, std::vector<kernel::Kernel>& kernels,
-                    std::map<std::string, int>& kernel_of) {
-    std::vector<int> numbers;  // in the library
-    for (const kernel::Kernel& kernel : program_.kernels) {
-      const auto [entry, is_new] =
-          kernel_of.try_emplace(kernel::canonical_text(kernel), static_cast<int>(kernels.size()));
-      if (is_new) kernels.push_back(kernel);
-      numbers.push_back(entry->second);
-    }
+  void add_launches() {
     for (const Launch& launch : program_.launches) {
       LibraryLaunch& code = code_.launches.emplace_back();
-      const kernel::Kernel& kernel = program_.kernels[launch.kernel];
-      code.kernel = numbers[launch.kernel];
+      level_.machine.choose_kernels(program_, launch, target_, most_, level_.kernels, code);
       code.buffers = launch.buffers;
       for (const Dim& dim : launch.dims) code.dims.push_back(size(dim));
-      add_written(launch, kernel, code);
+      add_written(launch, program_.kernels[launch.kernel], code);
       code.work = size(launch.work);
       code.bytes = size(launch.bytes);
       for (const std::string& check : launch.checks)  // the words of check_status()
         code.errors.push_back(
-            messages.add(fmt::format("{}: {}: {}", launch.loc.to_string(), checked_op(launch), check)));
+            level_.messages.add(fmt::format("{}: {}: {}", launch.loc.to_string(), checked_op(launch), check)));
     }
     for (const ProgramLoop& loop : program_.loops)
       code_.loops.push_back({loop.first, loop.end, size(loop.trips), loop.name});
@@ -122,7 +103,7 @@ class ProgramCode {
 
   /// Checks that the size fits 63 bits in all calls.
   LibrarySize size(const Dim& dim) const {
-    largest(dim, most_);
+    most_elements(dim, most_);
     return library_size(dim, plan_);
   }
 
@@ -130,14 +111,15 @@ class ProgramCode {
   void place_arena() {
     std::vector<std::int64_t> elements;
     for (const ProgramBuffer& buffer : program_.buffers)
-      elements.push_back(buffer.kind == ProgramBuffer::Kind::scratch ? 0 : largest(buffer.elements, most_));
+      elements.push_back(buffer.kind == ProgramBuffer::Kind::scratch && level_.machine.has_workers()
+                             ? 0
+                             : most_elements(buffer.elements, most_));
     MemoryPlanner planner(program_);
     const MemoryPlan& plan = planner.plan(elements);
     for (const MemoryPlan::Block& block : plan.blocks)
       at(block.buffer) = {.kind = LibraryBuffer::Kind::arena, .offset = block.offset};
     code_.arena_bytes = plan.arena_bytes;
-    for (const LaunchGroup& group : LaunchGrouping(program_).groups(plan))
-      code_.groups.push_back({group.first, group.last, program_.launches[group.first].part_of >= 0});
+    code_.groups = level_.machine.groups(program_, plan);
   }
 
   /// Scratch buffers of one launch come one after the other; those of different launches share memory.
@@ -152,7 +134,7 @@ class ProgramCode {
         const ProgramBuffer& buffer = program_.buffers[b];
         if (buffer.kind != ProgramBuffer::Kind::scratch || end_of.contains(b)) continue;
         at(b) = {.kind = LibraryBuffer::Kind::scratch, .offset = end};
-        end += aligned_bytes(buffer.dtype, largest(buffer.elements, most_));
+        end += aligned_bytes(buffer.dtype, most_elements(buffer.elements, most_));
         end_of[b] = end;
         all = std::max(all, end);
       }
@@ -177,6 +159,8 @@ class ProgramCode {
   const LibraryPlan& plan_;
   const LibraryFunction& function_;
   const Program& program_;
+  std::size_t target_;
+  const LevelCode& level_;
   DimBindings most_;
   LibraryProgram code_;
 };
@@ -184,11 +168,10 @@ class ProgramCode {
 }  // namespace
 
 LibraryProgram program_code(const LibraryPlan& plan, const LibraryFunction& function, std::size_t target,
-                            const std::map<std::string, std::int64_t>& offsets, LibraryMessages& messages,
-                            std::vector<kernel::Kernel>& kernels, std::map<std::string, int>& kernel_of) {
-  ProgramCode code(plan, function, target);
-  code.place_buffers(offsets);
-  code.add_launches(messages, kernels, kernel_of);
+                            const LevelCode& level) {
+  ProgramCode code(plan, function, target, level);
+  code.place_buffers();
+  code.add_launches();
   return code.take();
 }
 

@@ -1,4 +1,4 @@
-#include "codegen/llvm/library/cpu_check.h"
+#include "codegen/llvm/library/cpu/cpu_check.h"
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/TargetParser/X86TargetParser.h>

@@ -1,4 +1,4 @@
-#include "codegen/llvm/library/launch_functions.h"
+#include "codegen/llvm/library/cpu/launch_functions.h"
 
 #include <limits>
 

@@ -1,8 +1,8 @@
-#include "codegen/llvm/library/cpu_choice.h"
+#include "codegen/llvm/library/cpu/cpu_choice.h"
 
 #include <llvm/IR/InlineAsm.h>
 
-#include "codegen/llvm/library/cpu_check.h"
+#include "codegen/llvm/library/cpu/cpu_check.h"
 #include "codegen/llvm/library/module_code.h"
 #include "ir/support/error.h"
 
