@@ -1,5 +1,6 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,8 +20,10 @@
 
 /// A libcuda.so.1 with mock GPUs: the functions of cuda.h that Lathe calls. It runs kernels compiled by the NVRTC
 /// mock. Environment variables: MOCK_CUDA_GPUS, the number of GPUs (1), of which a process sees those in
-/// CUDA_VISIBLE_DEVICES; MOCK_CUDA_BYTES, memory per GPU (1 GiB); MOCK_CUDA_ORDER=early or late, when streams run.
-/// Using an object of one GPU while another one is current is an error.
+/// CUDA_VISIBLE_DEVICES; MOCK_CUDA_BYTES, memory per GPU (1 GiB); MOCK_CUDA_ORDER=early or late, when streams run;
+/// MOCK_CUDA_LOG, a file that gets a line per launch: the kernel, its blocks, threads and bytes of shared memory,
+/// then its arguments of 8 bytes in hexadecimal digits, and the number of tensor maps. Using an object of one GPU
+/// while another one is current is an error.
 namespace lathe::test::mock {
 
 using Handle = cuda::Driver::Handle;
@@ -62,19 +65,61 @@ class Library {
   void* library_ = nullptr;
 };
 
+std::FILE* opened(const char* path) { return path ? std::fopen(path, "w") : nullptr; }
+
+/// The file of MOCK_CUDA_LOG, or of the last mock_cuda_log(); null: launches are not logged.
+std::FILE*& log_file() {
+  static std::FILE* file = opened(std::getenv("MOCK_CUDA_LOG"));
+  return file;
+}
+
 struct Gpu {
   MockDriver driver;
   std::map<Handle, std::unique_ptr<Library>> modules;
   std::map<Handle, Kernel> functions;
 
-  void launch(const cuda::Driver::Launch& l) {
+  /// Returns a stream, or the default one for null.
+  Handle stream(Handle given) {
+    if (given) return given;
+    if (!default_stream_) default_stream_ = driver.create_stream();
+    return default_stream_;
+  }
+  bool is_device_memory(Pointer at) const {
+    try {
+      return driver.bytes_from(at) > 0;
+    } catch (const std::logic_error&) {
+      return false;
+    }
+  }
+  void copy(Pointer to, Pointer from, std::size_t bytes, Handle on) {
+    const Handle its = stream(on);
+    if (is_device_memory(to) && is_device_memory(from)) return driver.copy_on_device(to, from, bytes, its);
+    if (is_device_memory(to)) return driver.copy_to_device(to, reinterpret_cast<const void*>(from), bytes, its);
+    driver.copy_to_host(reinterpret_cast<void*>(to), from, bytes, its);
+  }
+
+  void launch(const std::string& name, const cuda::Driver::Launch& l) {
     const Kernel& kernel = functions.at(l.function);
+    log(name, l);
     std::vector<void*> arguments(l.arguments.begin(), l.arguments.end());
     for (cuda::Driver::TensorMap& map : l.maps) arguments.push_back(&map);
     const long long grid[] = {l.grid[0], l.grid[1], l.grid[2]};
     if (kernel.launch(arguments.data(), grid, l.block.data(), 1) != 0)
       throw std::logic_error("threads of a block finish while others wait at a barrier");
   }
+
+ private:
+  static void log(const std::string& name, const cuda::Driver::Launch& l) {
+    std::FILE* const file = log_file();
+    if (!file) return;
+    fmt::print(file, "{} {} {} {} {}", name, fmt::join(l.grid, " "), fmt::join(l.block, " "), l.shared_bytes,
+               l.arguments.size());
+    for (const void* argument : l.arguments) fmt::print(file, " {:x}", *static_cast<const std::uint64_t*>(argument));
+    fmt::print(file, " {}\n", l.maps.size());
+    std::fflush(file);
+  }
+
+  Handle default_stream_ = nullptr;
 };
 
 namespace {
@@ -98,7 +143,9 @@ std::vector<std::unique_ptr<Gpu>> visible_gpus() {
     gpu->driver.memory_bytes = std::stoull(setting("MOCK_CUDA_BYTES", "1073741824"));
     gpu->driver.order =
         setting("MOCK_CUDA_ORDER", "late") == "early" ? MockDriver::Order::early : MockDriver::Order::late;
-    gpu->driver.on_launch = [its = gpu.get()](const std::string&, const cuda::Driver::Launch& l) { its->launch(l); };
+    gpu->driver.on_launch = [its = gpu.get()](const std::string& name, const cuda::Driver::Launch& l) {
+      its->launch(name, l);
+    };
     gpus.push_back(std::move(gpu));
   }
   return gpus;
@@ -148,6 +195,12 @@ extern "C" {
 /// The id of the GPU that is current on this thread, for the NCCL mock; "" for none.
 const char* mock_cuda_current() { return current ? current->driver.device_ids.front().c_str() : ""; }
 
+/// Logs launches to a file from now on, instead of the one of MOCK_CUDA_LOG.
+void mock_cuda_log(const char* path) {
+  if (std::FILE* const before = log_file()) std::fclose(before);
+  log_file() = opened(path);
+}
+
 int cuInit(unsigned) { return gpus().empty() ? no_device : success; }
 int cuGetErrorName(int code, const char** name) {
   switch (code) {
@@ -195,6 +248,12 @@ int cuDevicePrimaryCtxRetain(void** context, int device) {
 int cuDevicePrimaryCtxRelease_v2(int device) {
   return of_device(device, [&](Gpu& gpu) { gpu.driver.release_context(0); });
 }
+int cuCtxGetDevice(int* device) {
+  return of_current([&](Gpu& gpu) {
+    *device = 0;
+    while (gpus()[static_cast<std::size_t>(*device)].get() != &gpu) ++*device;
+  });
+}
 int cuCtxSetCurrent(void* context) {
   current = static_cast<Gpu*>(context);
   return success;
@@ -218,8 +277,11 @@ int cuMemcpyDtoHAsync_v2(void* to, Pointer from, std::size_t bytes, void* stream
 int cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, std::size_t bytes, void* stream) {
   return of_current([&](Gpu& gpu) { gpu.driver.copy_on_device(to, from, bytes, stream); });
 }
+int cuMemcpyAsync(Pointer to, Pointer from, std::size_t bytes, void* stream) {
+  return of_current([&](Gpu& gpu) { gpu.copy(to, from, bytes, stream); });
+}
 int cuMemsetD8Async(Pointer to, unsigned char byte, std::size_t bytes, void* stream) {
-  return of_current([&](Gpu& gpu) { gpu.driver.fill(to, byte, bytes, stream); });
+  return of_current([&](Gpu& gpu) { gpu.driver.fill(to, byte, bytes, gpu.stream(stream)); });
 }
 
 int cuStreamCreate(void** stream, unsigned) {
@@ -229,7 +291,7 @@ int cuStreamDestroy_v2(void* stream) {
   return of_current([&](Gpu& gpu) { gpu.driver.destroy_stream(stream); });
 }
 int cuStreamSynchronize(void* stream) {
-  return of_current([&](Gpu& gpu) { gpu.driver.synchronize(stream); });
+  return of_current([&](Gpu& gpu) { gpu.driver.synchronize(gpu.stream(stream)); });
 }
 int cuStreamBeginCapture_v2(void* stream, int) {
   return of_current([&](Gpu& gpu) { gpu.driver.begin_capture(stream); });
@@ -318,7 +380,7 @@ int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned gr
                        .grid = {grid_x, grid_y, grid_z},
                        .block = {static_cast<int>(block_x), static_cast<int>(block_y), static_cast<int>(block_z)},
                        .shared_bytes = shared_bytes,
-                       .stream = stream,
+                       .stream = gpu.stream(stream),
                        .arguments = {arguments, static_cast<std::size_t>(kernel.words)},
                        .maps = maps});
   });
