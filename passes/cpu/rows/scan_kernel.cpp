@@ -46,16 +46,16 @@ class ScanKernel {
  private:
   void rows(ElementwiseEmitter& elements) {
     const int vectors = vectors_of_block();
-    const Value blocks = b_.ceil_div(size_, vectors * lanes_);
+    const Value blocks = b_.ceil_div(size_, vectors * lanes_), whole = size_ / (vectors * lanes_);
     b_.parallel_for(0, context_.dim(along_.rows), 1, [&](Value row) {
       BlockTotal before(b_, ScalarOp::add, b_.constant(compute_, 0));
-      b_.for_loop(0, blocks, 1, [&](Value turn) {
+      const auto block_of = [&](Value turn, bool is_whole) {
         const Value start = b_.broadcast(before.get(), lanes_);
         std::optional<Value> block;  // the sum of this block's preceding vectors
         for (int v = 0; v < vectors; ++v) {
           const Value number = turn * vectors + v;
           const Value at = (reverse_ ? blocks * vectors - 1 - number : number) * lanes_;
-          const Value mask = b_.tail_mask(size_ - at, lanes_);
+          const Value mask = is_whole ? Value{} : b_.tail_mask(size_ - at, lanes_);
           const Value sums = sums_of(elements, row, at, mask);
           Value result = exclusive_ ? shifted(sums, 1) : sums;
           if (block) result = result + b_.broadcast(*block, lanes_);
@@ -64,7 +64,16 @@ class ScanKernel {
           block = block ? *block + own : own;
         }
         before.add(*block);
-      });
+      };
+      // The last block of a row may be shorter; in reverse, it comes first.
+      const auto run = [&](Value first, Value end, bool is_whole) {
+        if (b_.constant_value(end - first) != 0)
+          b_.for_loop(first, end, 1, [&](Value turn) { block_of(turn, is_whole); });
+      };
+      const Value rest = blocks - whole, none = b_.index(0);
+      if (reverse_) run(none, rest, false);
+      run(reverse_ ? rest : none, reverse_ ? blocks : whole, true);
+      if (!reverse_) run(whole, blocks, false);
     });
   }
 
@@ -78,8 +87,8 @@ class ScanKernel {
   /// Returns the running sums within one vector; 0 in lanes without an element.
   Value sums_of(ElementwiseEmitter& elements, Value row, Value at, Value mask) {
     Scope scope(elements, {{along_.pre, row, 1}, {{along_.dim}, at, lanes_}}, mask);
-    const Value zeros = b_.constant(compute_, 0, lanes_);
-    Value sums = b_.select(mask, b_.broadcast(elements.emit(along_.operand.result, scope), lanes_), zeros);
+    Value sums = b_.broadcast(elements.emit(along_.operand.result, scope), lanes_);
+    if (mask) sums = b_.select(mask, sums, b_.constant(compute_, 0, lanes_));
     for (int step = 1; step < lanes_; step *= 2) sums = sums + shifted(sums, step);
     return sums;
   }
