@@ -28,9 +28,8 @@ std::optional<Results> computed(const OpRecord& record, const OpCall& call, std:
 }
 
 bool all_known(const OpCall& call, const auto& is_known) {
-  return std::ranges::all_of(call.operands(), [&](const Value& operand) {
-    return operand.is_absent() || is_known(operand);
-  });
+  return std::ranges::all_of(call.operands(),
+                             [&](const Value& operand) { return operand.is_absent() || is_known(operand); });
 }
 
 std::optional<Results> computed_from_constants(const OpRecord& record, const OpCall& call) {
@@ -96,16 +95,14 @@ std::optional<Results> moved(const OpRecord& record, const OpCall& call) {
 }  // namespace
 
 Results import_op(const OpRecord& record, const OpCall& call) {
-  if (!record.is_random) {
-    if (auto results = computed_from_constants(record, call)) return *std::move(results);
-    if (record.moves != Moves::none)
-      if (auto results = moved(record, call)) return *std::move(results);
-    if (record.fold && all_known(call, [](const Value& operand) { return operand.dims().has_value(); }))
-      if (auto result = record.fold(call)) {
-        call.require_all_read();
-        return {Value(*std::move(result))};
-      }
-  }
+  if (auto results = computed_from_constants(record, call)) return *std::move(results);
+  if (record.moves != Moves::none)
+    if (auto results = moved(record, call)) return *std::move(results);
+  if (record.fold && all_known(call, [](const Value& operand) { return operand.dims().has_value(); }))
+    if (auto result = record.fold(call)) {
+      call.require_all_read();
+      return {Value(*std::move(result))};
+    }
   const ir::GraphBuilder::At line(call.graph().builder(), call.node().location);
   Results results = record.build(call);
   call.require_all_read();

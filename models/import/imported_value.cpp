@@ -8,8 +8,8 @@ namespace lathe::importing {
 struct Value::State {
   std::optional<Tensor> tensor = {};
   std::optional<HostTensor> numbers = {};
-  std::optional<DimTensor> dims = {};       ///< if not all of them are numbers
-  std::function<Tensor()> declare = {};     ///< of a parameter or state
+  std::optional<DimTensor> dims = {};    ///< if not all of them are numbers
+  std::function<Tensor()> declare = {};  ///< of a parameter or state
 };
 
 Value::Value(const Tensor& tensor) : state_(std::make_shared<State>(State{.tensor = tensor})) {}
@@ -52,7 +52,7 @@ std::optional<DimTensor> Value::dims() const {
 
 Tensor Value::in(const Graph& graph) const {
   if (!state_->tensor)
-    state_->tensor = state_->declare ? state_->declare()
+    state_->tensor = state_->declare   ? state_->declare()
                      : state_->numbers ? literal(graph, *state_->numbers)
                                        : state_->dims->in(graph);
   return *state_->tensor;

@@ -18,8 +18,8 @@ SourceAttribute sample() {
 }  // namespace
 
 std::string_view kind_name(const SourceAttribute& attribute) {
-  static constexpr std::array<std::string_view, 7> names{"an integer",        "a number",        "a text",  "a list of integers",
-                                                         "a list of numbers", "a list of texts", "a tensor"};
+  static constexpr std::array<std::string_view, 7> names{
+      "an integer", "a number", "a text", "a list of integers", "a list of numbers", "a list of texts", "a tensor"};
   return names.at(attribute.index());
 }
 

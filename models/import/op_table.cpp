@@ -5,8 +5,7 @@
 namespace lathe::importing {
 
 void OpTable::add(std::string_view domain, std::span<const OpRecord> records) {
-  for (const OpRecord& record : records)
-    records_[{std::string(domain), std::string(record.name)}].push_back(&record);
+  for (const OpRecord& record : records) records_[{std::string(domain), std::string(record.name)}].push_back(&record);
 }
 
 const OpRecord* OpTable::find(std::string_view domain, std::string_view name, std::int64_t version) const {

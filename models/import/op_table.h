@@ -13,8 +13,8 @@
 
 namespace lathe::importing {
 
-/// Which operands an op only moves: each element of its result is an element of one of them. Such an op is computed at
-/// import for dims too, by moving their numbers.
+/// Which operands an op only moves: each element of its result is an element of one of them. Such an op is computed
+/// at import for dims too, by moving their numbers.
 enum class Moves : std::uint8_t {
   none,
   first,  ///< operand 0
@@ -33,20 +33,23 @@ struct OpRecord {
   Moves moves = Moves::none;
   /// Computes the result from dims at import; nothing if it depends on the sizes. Called if all operands are dims.
   std::optional<DimTensor> (*fold)(const OpCall& call) = nullptr;
-  bool is_random = false;  ///< results differ from run to run, so they are not computed at import
 };
 
 /// The ops that a format's importer knows, by domain and name.
 class OpTable {
  public:
+  /// The records of each op, by domain and name.
+  using Records = std::map<std::pair<std::string, std::string>, std::vector<const OpRecord*>>;
+
   void add(std::string_view domain, std::span<const OpRecord> records);
   /// Returns the record of an op in a version of its domain; null if there is none.
   const OpRecord* find(std::string_view domain, std::string_view name, std::int64_t version) const;
   /// Returns the versions in which an op is supported: "11 to 17, 18 to 27"; empty for an unknown op.
   std::string versions(std::string_view domain, std::string_view name) const;
+  const Records& records() const { return records_; }
 
  private:
-  std::map<std::pair<std::string, std::string>, std::vector<const OpRecord*>, std::less<>> records_;
+  Records records_;
 };
 
 /// Returns whether a record lists an attribute.

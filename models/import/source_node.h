@@ -21,11 +21,11 @@ std::string_view kind_name(const SourceAttribute& attribute);
 
 /// A node of a source graph, without its operands.
 struct SourceNode {
-  std::string op;                 ///< "MatMul"
-  std::int64_t version = 0;       ///< of the op's domain
-  Location location;              ///< "model.onnx:/layers.0/attn/MatMul"
+  std::string op;            ///< "MatMul"
+  std::int64_t version = 0;  ///< of the op's domain
+  Location location;         ///< "model.onnx:/layers.0/attn/MatMul"
   std::map<std::string, SourceAttribute, std::less<>> attributes;
-  std::vector<bool> results;      ///< for each result, whether it is used
+  std::vector<bool> results;  ///< for each result, whether it is used
 };
 
 }  // namespace lathe::importing

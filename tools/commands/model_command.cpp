@@ -193,6 +193,22 @@ bool names_folder(const std::string& name) {
   return is_model_folder(name) && (!catalogue().contains(name) || has("config.json") || has("adapter_config.json"));
 }
 
+/// Throws UserError [usage] for an option that has no effect on a file.
+void require_effects_on_file(const CLI::App& command, const std::string& file) {
+  const std::set<std::string> known{"NAME", "--output", "--values", "--precision"};
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && !known.contains(option->get_name()))
+      throw UserError(fmt::format("{} has no effect on {}, which is imported as it is", option->get_name(), file),
+                      "usage", "leave it out");
+}
+
+/// Writes the graph of an ONNX file, and the values of its parameters on request.
+void write_imported(const ModelOptions& options) {
+  const importing::ImportedGraph imported = importing::import_graph(options.name);
+  write_text(options.output, ir::print(with_precision(imported.graph.finish(), options.precision)));
+  if (!options.values.empty()) imported.parameters.save(options.values);
+}
+
 void run(const ModelOptions& options) {
   if (importing::is_importable(options.name)) return write_imported(options);
   if (names_folder(options.name)) {
@@ -213,22 +229,6 @@ void run(const ModelOptions& options) {
     write_safetensors(options.values, initial_values(graph, g.initializers(), options.seed));
 }
 
-/// Throws UserError [usage] for an option that has no effect on a file.
-void require_effects_on_file(const CLI::App& command, const std::string& file) {
-  const std::set<std::string> known{"NAME", "--output", "--values", "--precision"};
-  for (const CLI::Option* option : command.get_options())
-    if (option->count() > 0 && !known.contains(option->get_name()))
-      throw UserError(fmt::format("{} has no effect on {}, which is imported as it is", option->get_name(), file),
-                      "usage", "leave it out");
-}
-
-/// Writes the graph of an ONNX file, and the values of its parameters on request.
-void write_imported(const ModelOptions& options) {
-  const importing::ImportedGraph imported = importing::import_graph(options.name);
-  write_text(options.output, ir::print(with_precision(imported.graph.finish(), options.precision)));
-  if (!options.values.empty()) imported.parameters.save(options.values);
-}
-
 void add_training_options(CLI::App& command, ModelOptions& options) {
   positive(command.add_option("--lr", options.lr, "Constant learning rate of --step"))->capture_default_str();
   CLI::Option* const values = command.add_option("--values", options.values,
@@ -241,7 +241,8 @@ void add_training_options(CLI::App& command, ModelOptions& options) {
 
 void add_model(CLI::App& app) {
   auto options = std::make_shared<ModelOptions>();
-  CLI::App* command = app.add_subcommand("model", "Write a built-in model, or the model in a directory or an ONNX file, as IR text");
+  CLI::App* command =
+      app.add_subcommand("model", "Write a built-in model, or the model in a directory or an ONNX file, as IR text");
   std::vector<std::string> names;
   std::string footer = "Built-in models:\n";
   for (const auto& [name, entry] : catalogue()) {

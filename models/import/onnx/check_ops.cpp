@@ -10,7 +10,7 @@ namespace lathe::onnx {
 
 namespace {
 
-/// Collects faults: what is not supported, with the nodes that have it.
+/// Collects the parts of a model that are not supported, with their nodes.
 class Check {
  public:
   Check(const ModelProto& model, const importing::OpTable& ops) : functions_(model), ops_(ops) {}
@@ -43,8 +43,7 @@ class Check {
     const Text domain = domain_of(node);
     const std::string name = domain.empty() ? std::string(node.op) : fmt::format("{}.{}", domain, node.op);
     const auto version = opsets.find(domain);
-    if (version == opsets.end())
-      return add(node, fmt::format("{}, whose domain has no version in the file", name));
+    if (version == opsets.end()) return add(node, fmt::format("{}, whose domain has no version in the file", name));
     if (domain.empty() && node.op == "If") return branches(node, opsets);
     const importing::OpRecord* const record = ops_.find(domain, node.op, version->second);
     if (!record) {
@@ -76,13 +75,21 @@ class Check {
 
 Opsets opsets_of(const std::vector<OpsetProto>& imports) {
   Opsets opsets;
-  for (const OpsetProto& opset : imports) opsets[opset.domain == "ai.onnx" ? "" : opset.domain] = opset.version;
+  for (const OpsetProto& opset : imports) {
+    const Text domain = opset.domain == "ai.onnx" ? "" : opset.domain;
+    if (const auto [at, is_new] = opsets.emplace(domain, opset.version); !is_new && at->second != opset.version)
+      throw UserError(fmt::format("the domain '{}' has the versions {} and {}", domain, at->second, opset.version),
+                      "import_file");
+  }
   return opsets;
 }
 
 Functions::Functions(const ModelProto& model) {
-  for (const FunctionProto& function : model.functions)
-    functions_[{function.domain == "ai.onnx" ? "" : function.domain, function.name, function.overload}] = &function;
+  for (const FunctionProto& function : model.functions) {
+    const Text domain = function.domain == "ai.onnx" ? "" : function.domain;
+    if (!functions_.emplace(std::tuple(domain, function.name, function.overload), &function).second)
+      throw UserError(fmt::format("the function {} is defined twice", function.name), "import_file");
+  }
 }
 
 const FunctionProto* Functions::find(const NodeProto& node) const {
@@ -98,6 +105,9 @@ std::string node_name(const NodeProto& node) {
 }
 
 void check_ops(const ModelProto& model, const importing::OpTable& ops, const std::string& file) {
+  if (model.ir_version > newest_format)
+    throw UserError(fmt::format("{} has version {} of the format", file, model.ir_version), "import_unsupported",
+                    fmt::format("version {} and less are known", newest_format));
   const Opsets opsets = opsets_of(model.opsets);
   if (const auto found = opsets.find(""); found != opsets.end() && found->second > newest_opset)
     throw UserError(fmt::format("{} uses opset {} of ai.onnx", file, found->second), "import_unsupported",

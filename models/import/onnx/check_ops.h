@@ -15,10 +15,14 @@ using Opsets = std::map<Text, std::int64_t>;
 /// The newest version of ai.onnx whose ops are known.
 inline constexpr std::int64_t newest_opset = 27;
 
-/// Returns the versions that a model or a function imports. "ai.onnx" is the domain "".
+/// The newest version of the format that is known.
+inline constexpr std::int64_t newest_format = 13;
+
+/// Returns the versions that a model or a function imports. "ai.onnx" is the domain "". Throws UserError
+/// [import_file] for a domain with two versions.
 Opsets opsets_of(const std::vector<OpsetProto>& imports);
 
-/// The functions of a model, by domain, name and overload.
+/// The functions of a model, by domain, name and overload. Throws UserError [import_file] for two of one name.
 class Functions {
  public:
   explicit Functions(const ModelProto& model);

@@ -51,7 +51,9 @@ class DimExpression {
   std::optional<Dim> factor() {
     (void)peek();
     std::size_t size = 0;
-    const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; };
+    const auto is_part = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+    };
     while (size < rest_.size() && is_part(rest_[size])) ++size;
     const Text word = rest_.substr(0, size);
     rest_.remove_prefix(size);

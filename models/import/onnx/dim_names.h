@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/import/onnx/onnx_model.h"
 #include "ir/support/dim.h"
+#include "models/import/onnx/onnx_model.h"
 
 namespace lathe::onnx {
 
@@ -23,8 +23,8 @@ class DimNames {
  private:
   std::string free_name(std::string_view text);
 
-  std::set<std::string, std::less<>> plain_;             ///< names that are sizes themselves
-  std::set<std::string, std::less<>> taken_;             ///< names of dims
+  std::set<std::string, std::less<>> plain_;                 ///< names that are sizes themselves
+  std::set<std::string, std::less<>> taken_;                 ///< names of dims
   std::map<std::string, std::string, std::less<>> renamed_;  ///< by the text in the file
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "ir/support/error.h"
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr int max_depth = 64;  // of calls and branches
 
-/// Names that exporters give to numbers in the code of a model, such as "onnx::Div_12", "/Constant_output_0", "val_7".
+/// Names that exporters give to numbers in the code of a model, such as "onnx::Div_12", "/Constant_output_0",
+/// "val_7".
 bool is_generated(Text name) {
   return name.starts_with("onnx::") || name.starts_with("/") || name.starts_with("_") || name.starts_with("val_") ||
          name.find("onstant") != Text::npos || name.find_first_not_of("0123456789") == Text::npos;
@@ -119,24 +121,26 @@ Value ModelImporter::fixed_input(const ValueProto& input, DType dtype, const Sha
   for (int i = 0; fits && i < shape.rank(); ++i)
     fits = !shape[i].value() || *shape[i].value() == value.shape()[static_cast<std::size_t>(i)];
   if (!fits)
-    throw UserError(fmt::format("the input '{}' of {} is {}, and its value has the shape {}", input.name, file_, type(),
-                                shape_to_string(value.shape())),
+    throw UserError(fmt::format("the input '{}' of {} is {}, and its value has the shape {}", input.name, file_,
+                                type(), shape_to_string(value.shape())),
                     "argument_shape");
   return Value::constant(value);
 }
 
-Value ModelImporter::stored(const TensorProto& proto) {
+Value ModelImporter::initializer(const TensorProto& proto) {
   HostTensor tensor = data_.read(proto);
-  const std::string name(proto.name);
   const bool is_trained = is_parameter(tensor, proto.name);
   if (!is_trained && tensor.numel() <= importing::most_elements) return Value::constant(std::move(tensor));
+  return stored(std::string(proto.name), std::move(tensor), is_trained);
+}
+
+Value ModelImporter::stored(const std::string& name, HostTensor tensor, bool is_trained) {
   // Borrows its memory, which the file, or the tensor that is copied here, keeps alive.
   const auto shared = std::make_shared<HostTensor>(std::move(tensor));
   const auto declare = [this, shared, name, is_trained] {
     const Graph& graph = imported_.graph;
     const ir::GraphBuilder::At line(graph.builder(), Location(file_ + ":" + name, 0));
-    imported_.parameters.set(
-        name, HostTensor::borrow(shared->dtype(), shared->shape(), shared->data(), shared));
+    imported_.parameters.set(name, HostTensor::borrow(shared->dtype(), shared->shape(), shared->data(), shared));
     return is_trained ? graph.parameter(name, shared->dtype(), shape_of(*shared))
                       : graph.state(name, shared->dtype(), shape_of(*shared));
   };
@@ -144,7 +148,7 @@ Value ModelImporter::stored(const TensorProto& proto) {
 }
 
 void ModelImporter::add_initializers(NodeScope& scope, const GraphProto& graph) {
-  for (const TensorProto& tensor : graph.initializers) define(scope, tensor.name, stored(tensor));
+  for (const TensorProto& tensor : graph.initializers) define(scope, tensor.name, initializer(tensor));
 }
 
 void ModelImporter::add_nodes(NodeScope& scope, const std::vector<NodeProto>& nodes) {
@@ -155,7 +159,8 @@ void ModelImporter::add_node(NodeScope& scope, const NodeProto& node) {
   const Location here = location(scope, node);
   constexpr std::int64_t most_nodes = std::int64_t{1} << 20;
   if (++nodes_ > most_nodes)
-    fail(scope, node, fmt::format("the model has more than {} nodes, with those of calls", most_nodes), "import_file");
+    fail(scope, node, fmt::format("the model has more than {} nodes, with those of calls", most_nodes),
+         "import_file");
   try {
     if (const FunctionProto* function = functions_.find(node)) return add_call(scope, node, *function);
     if (domain_of(node).empty() && node.op == "If") return add_branch(scope, node);
@@ -197,6 +202,10 @@ void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
     if (node.outputs[i].empty()) continue;
     if (i >= results.size() || results[i].is_absent())
       call.fail(fmt::format("result {}, '{}', is not supported", i, node.outputs[i]));
+    // A large constant in a node is a state, as that of an initializer.
+    const HostTensor* const constant = results[i].constant();
+    if (constant && constant->numel() > importing::most_elements)
+      results[i] = stored(scope.path + std::string(node.outputs[i]), *constant, false);
     define(scope, node.outputs[i], std::move(results[i]));
   }
 }
@@ -211,14 +220,18 @@ void ModelImporter::add_branch(NodeScope& scope, const NodeProto& node) {
   const Text name = known->get_int(0) != 0 ? "then_branch" : "else_branch";
   for (const AttributeProto& attribute : node.attributes) {
     if (attribute.name != name) continue;
-    NodeScope inner{.around = &scope, .opsets = scope.opsets, .path = scope.path, .attributes = scope.attributes,
+    NodeScope inner{.around = &scope,
+                    .opsets = scope.opsets,
+                    .path = scope.path,
+                    .attributes = scope.attributes,
                     .depth = scope.depth + 1};
     if (inner.depth > max_depth) fail(scope, node, "too many nested branches and calls", "import_file");
     add_initializers(inner, *attribute.graph);
     add_nodes(inner, attribute.graph->nodes);
     if (attribute.graph->outputs.size() != node.outputs.size())
-      fail(scope, node, fmt::format("{} has {} outputs, and the node {}", name, attribute.graph->outputs.size(),
-                                    node.outputs.size()),
+      fail(scope, node,
+           fmt::format("{} has {} outputs, and the node {}", name, attribute.graph->outputs.size(),
+                       node.outputs.size()),
            "import_file");
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const Value* const value = inner.find(attribute.graph->outputs[i].name);
@@ -274,7 +287,10 @@ SourceAttribute ModelImporter::attribute(const NodeScope& scope, const NodeProto
 std::map<std::string, SourceAttribute, std::less<>> ModelImporter::attributes(const NodeScope& scope,
                                                                               const NodeProto& node) {
   std::map<std::string, SourceAttribute, std::less<>> all;
+  std::set<Text> names;
   for (const AttributeProto& given : node.attributes) {
+    if (!names.insert(given.name).second)
+      fail(scope, node, fmt::format("the attribute {} is given twice", given.name), "import_attribute");
     if (given.reference.empty()) {
       all.insert_or_assign(std::string(given.name), attribute(scope, node, given));
     } else if (const auto found = scope.attributes.find(given.reference); found != scope.attributes.end()) {

@@ -47,7 +47,9 @@ class ModelImporter {
   void add_call(NodeScope& scope, const NodeProto& node, const FunctionProto& function);
   void add_op(NodeScope& scope, const NodeProto& node);
   /// Returns a tensor of the file as a parameter, a state or a constant.
-  importing::Value stored(const TensorProto& tensor);
+  importing::Value initializer(const TensorProto& tensor);
+  /// Returns numbers that become a parameter or a state at their first use.
+  importing::Value stored(const std::string& name, HostTensor tensor, bool is_trained);
   std::vector<importing::Value> operands(const NodeScope& scope, const NodeProto& node) const;
   std::map<std::string, importing::SourceAttribute, std::less<>> attributes(const NodeScope& scope,
                                                                             const NodeProto& node);

@@ -54,9 +54,9 @@ struct DimProto {
 
 struct ValueProto {
   Text name;
-  std::int64_t type = 0;               ///< of the elements
+  std::int64_t type = 0;  ///< of the elements
   std::optional<std::vector<DimProto>> shape;
-  std::string_view other_kind;         ///< "sequence", "map", "optional" or "sparse tensor"; empty for a tensor
+  std::string_view other_kind;  ///< "sequence", "map", "optional" or "sparse tensor"; empty for a tensor
 };
 
 struct GraphProto;

@@ -127,8 +127,7 @@ void read_attribute_value(const WireReader& in, const WireField& field, Attribut
     case 3: attribute.integer = in.integer(field); break;
     case 4: attribute.text = in.text(field); break;
     case 5:
-      attribute.tensor =
-          std::make_shared<const TensorProto>(read_tensor_message(in.nested(field, "TensorProto")));
+      attribute.tensor = std::make_shared<const TensorProto>(read_tensor_message(in.nested(field, "TensorProto")));
       break;
     case 6: attribute.graph = std::make_shared<const GraphProto>(read_graph(in.nested(field, "GraphProto"))); break;
     case 7: in.append_reals(field, attribute.reals); break;
@@ -226,7 +225,10 @@ ModelProto read_model(std::span<const std::byte> file, std::string_view file_nam
   ModelProto model;
   for (WireField field; in.next(field);) switch (field.number) {
       case 1: model.ir_version = in.integer(field); break;
-      case 7: model.graph = read_graph(in.nested(field, "GraphProto")); break;
+      case 7:
+        if (model.graph) in.fail(field.offset, "the model has two graphs");
+        model.graph = read_graph(in.nested(field, "GraphProto"));
+        break;
       case 8: model.opsets.push_back(read_opset(in.nested(field, "OperatorSetIdProto"))); break;
       case 25: model.functions.push_back(read_function(in.nested(field, "FunctionProto"))); break;
       default: skip(in, field, {2, 3, 4, 5, 6, 14, 20, 26});

@@ -20,11 +20,10 @@ constexpr std::string_view damaged = "the file is damaged or is not an ONNX mode
 
 /// Numbers of the format's enum, in their order.
 constexpr std::string_view element_names[] = {
-    "UNDEFINED",    "FLOAT",          "UINT8",      "INT8",           "UINT16", "INT16",     "INT32",
-    "INT64",        "STRING",         "BOOL",       "FLOAT16",        "DOUBLE", "UINT32",    "UINT64",
-    "COMPLEX64",    "COMPLEX128",     "BFLOAT16",   "FLOAT8E4M3FN",   "FLOAT8E4M3FNUZ",      "FLOAT8E5M2",
-    "FLOAT8E5M2FNUZ", "UINT4",        "INT4",       "FLOAT4E2M1",     "FLOAT8E8M0",          "UINT2",
-    "INT2"};
+    "UNDEFINED", "FLOAT",      "UINT8",      "INT8",         "UINT16",         "INT16",      "INT32",
+    "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
+    "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
+    "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
 
 /// Returns a tensor over bytes of a file, or a copy if they are not aligned. Bytes of a bool other than 0 are true.
 HostTensor from_bytes(DType dtype, const Sizes& shape, Bytes bytes, const std::shared_ptr<const MappedFile>& file) {
@@ -37,8 +36,7 @@ HostTensor from_bytes(DType dtype, const Sizes& shape, Bytes bytes, const std::s
   HostTensor tensor(dtype, shape);
   if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());
   if (dtype == boolean)
-    for (std::byte& element : std::span(tensor.data(), tensor.bytes()))
-      element = std::byte(element != std::byte(0));
+    for (std::byte& element : std::span(tensor.data(), tensor.bytes())) element = std::byte(element != std::byte(0));
   return tensor;
 }
 
@@ -84,7 +82,8 @@ std::uint64_t numel(const TensorProto& tensor, const std::string& owner) {
   for (const std::int64_t dim : tensor.dims) {
     constexpr std::uint64_t most = std::uint64_t{1} << 56;
     if (dim < 0 || tensor.dims.size() > 64 || (dim > 0 && product > most / static_cast<std::uint64_t>(dim)))
-      throw UserError(fmt::format("{} has the shape {}", owner, shape_to_string(tensor.dims)), "import_file", damaged);
+      throw UserError(fmt::format("{} has the shape {}", owner, shape_to_string(tensor.dims)), "import_file",
+                      damaged);
     is_empty = is_empty || dim == 0;
     product *= dim > 0 ? static_cast<std::uint64_t>(dim) : 1;
   }
@@ -164,18 +163,17 @@ TensorData::TensorData(std::filesystem::path path, std::shared_ptr<const MappedF
     : path_(std::move(path)), model_(std::move(model)) {}
 
 std::string TensorData::owner(const TensorProto& tensor) const {
-  return fmt::format("{}: the tensor {}", path_.filename().string(),
-                     tensor.name.empty() ? fmt::format("at byte {}", tensor.offset)
-                                         : fmt::format("'{}'", tensor.name));
+  return fmt::format(
+      "{}: the tensor {}", path_.filename().string(),
+      tensor.name.empty() ? fmt::format("at byte {}", tensor.offset) : fmt::format("'{}'", tensor.name));
 }
 
 HostTensor TensorData::external(const TensorProto& tensor, DType dtype, const Sizes& shape) {
   const std::string who = owner(tensor);
   const Place place = place_of(tensor, who);
   const std::filesystem::path relative(place.location);
-  const bool leaves = relative.is_absolute() || std::ranges::any_of(relative, [](const auto& part) {
-                        return part == "..";
-                      });
+  const bool leaves =
+      relative.is_absolute() || std::ranges::any_of(relative, [](const auto& part) { return part == ".."; });
   if (leaves || place.location.empty() || place.location.find('\0') != Text::npos)
     fail_external(who, fmt::format("the external data are in '{}', outside of the model's folder", place.location));
   auto& file = files_[std::string(place.location)];

@@ -65,8 +65,8 @@ bool WireReader::next(WireField& field) {
       field.type = WireField::Type::bytes;
       const std::uint64_t size = varint(bytes_, at_, start_);
       if (size > bytes_.size() - at_)
-        fail(field.offset, fmt::format("field {} has {} bytes, and the message has {} left", number, size,
-                                       bytes_.size() - at_));
+        fail(field.offset,
+             fmt::format("field {} has {} bytes, and the message has {} left", number, size, bytes_.size() - at_));
       field.bytes = bytes_.subspan(at_, size);
       at_ += size;
       break;

@@ -14,13 +14,14 @@ struct WireField {
   enum class Type : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
   std::uint32_t number;
   Type type;
-  std::uint64_t value;                ///< of a varint, fixed64 or fixed32
-  std::span<const std::byte> bytes;   ///< of a length-delimited field, in the file's memory
-  std::uint64_t offset;               ///< of the field in the file
+  std::uint64_t value;               ///< of a varint, fixed64 or fixed32
+  std::span<const std::byte> bytes;  ///< of a length-delimited field, in the file's memory
+  std::uint64_t offset;              ///< of the field in the file
 };
 
 /// Reads the fields of one message in order. Nothing is copied and nothing is allocated: fields refer to the memory
-/// of the file. All errors are UserErrors [import_file] that name the file, the byte offset, the message and the field.
+/// of the file. All errors are UserErrors [import_file] that name the file, the byte offset, the message and the
+/// field.
 class WireReader {
  public:
   /// Reads a whole file. `message` is the name of the message in errors, such as "ModelProto".

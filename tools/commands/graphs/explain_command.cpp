@@ -22,7 +22,6 @@
 #include "tools/page/memory_svg.h"
 #include "tools/page/walkthrough_page.h"
 #include "tools/plugins/op_libraries.h"
-#include "tools/pretrained/graph_part.h"
 
 namespace lathe::tools {
 

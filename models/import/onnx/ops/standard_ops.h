@@ -4,7 +4,8 @@
 
 #include "models/import/op_table.h"
 
-/// The ops of ai.onnx. Each group is a file of this folder with functions that build Lathe ops, and a table of them.
+/// The ops of ai.onnx, and some of com.microsoft. Each group is a file in a folder of this one, with functions that
+/// build Lathe ops, and a table of them.
 namespace lathe::onnx {
 
 /// Returns all ops.
@@ -29,5 +30,7 @@ std::span<const importing::OpRecord> pool_ops();
 std::span<const importing::OpRecord> resize_ops();
 std::span<const importing::OpRecord> attention_ops();
 std::span<const importing::OpRecord> loss_ops();
+std::span<const importing::OpRecord> quantization_ops();
+std::span<const importing::OpRecord> contrib_ops();
 
 }  // namespace lathe::onnx
