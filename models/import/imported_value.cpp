@@ -65,7 +65,14 @@ Tensor literal(const Graph& graph, const HostTensor& numbers) {
                     "use pairs of real numbers in the model");
   if (numbers.numel() == 0) return graph.zeros(shape, numbers.dtype());
   NumberList list;
-  for (std::int64_t i = 0; i < numbers.numel(); ++i) list.push_back(numbers.get_number(i));
+  bool are_equal = true;
+  for (std::int64_t i = 0; i < numbers.numel(); ++i) {
+    list.push_back(numbers.get_number(i));
+    are_equal = are_equal && list[0] == list[static_cast<std::size_t>(i)];
+  }
+  // Zeros of floats may have different signs.
+  if (are_equal && (list[0] != Number(0) || !is_float(numbers.dtype())))
+    return graph.full(shape, list[0], numbers.dtype());
   return graph.literal(shape, std::move(list), numbers.dtype());
 }
 

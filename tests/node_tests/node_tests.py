@@ -27,7 +27,9 @@ def folders(pattern):
 def run(program, arguments, paths):
     """Yields one line per folder. A crash of the program counts for the folder that it was in."""
     while paths:
-        process = subprocess.run([program, *arguments], input="\n".join(paths) + "\n", text=True, stdout=subprocess.PIPE)
+        process = subprocess.run(
+            [program, *arguments], input="\n".join(paths) + "\n", text=True, stdout=subprocess.PIPE
+        )
         lines = process.stdout.splitlines()
         yield from lines
         if len(lines) == len(paths):

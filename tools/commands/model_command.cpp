@@ -237,6 +237,21 @@ void add_training_options(CLI::App& command, ModelOptions& options) {
   seed(command.add_option("--seed", options.seed, "Seed of --values"))->capture_default_str()->needs(values);
 }
 
+/// Adds the sizes of built-in models.
+void add_size_options(CLI::App& command, ModelOptions& options) {
+  between(command.add_option("--layers", options.layers, "Number of layers, of each stack"), 1, 1000)
+      ->capture_default_str();
+  between(command.add_option("--d-model", options.d_model, "Model width (default: the model's)"), 1, most_size);
+  between(command.add_option("--heads", options.heads, "Number of attention heads (default: the model's)"), 1,
+          most_size);
+  between(command.add_option("--vocab", options.vocab, "Vocabulary size in tokens (default: the model's)"), 1,
+          most_size);
+  between(
+      command.add_option("--context", options.context, "Maximum sequence length, gpt only (default: the model's)"), 1,
+      most_size);
+  real_between(command.add_option("--dropout", options.dropout, "Dropout probability (default: the model's)"), 0, 1);
+}
+
 }  // namespace
 
 void add_model(CLI::App& app) {
@@ -276,18 +291,7 @@ void add_model(CLI::App& app) {
   CLI::Option* const weights = add_weights_option(*command, options->weights);
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
-  between(command->add_option("--layers", options->layers, "Number of layers, of each stack"), 1, 1000)
-      ->capture_default_str();
-  between(command->add_option("--d-model", options->d_model, "Model width (default: the model's)"), 1, most_size);
-  between(command->add_option("--heads", options->heads, "Number of attention heads (default: the model's)"), 1,
-          most_size);
-  between(command->add_option("--vocab", options->vocab, "Vocabulary size in tokens (default: the model's)"), 1,
-          most_size);
-  between(
-      command->add_option("--context", options->context, "Maximum sequence length, gpt only (default: the model's)"),
-      1, most_size);
-  real_between(command->add_option("--dropout", options->dropout, "Dropout probability (default: the model's)"), 0,
-               1);
+  add_size_options(*command, *options);
   command->add_flag("--loss", options->loss, "Output the loss instead of the logits");
   CLI::Option* const step = command->add_flag("--step", options->step,
                                               "Write the whole training step with AdamW: forward, backward, update");
