@@ -13,7 +13,8 @@ namespace {
 /// Returns the table of ops of docs/onnx.md: domain and name, versions, attributes.
 std::string op_table() {
   std::string text = "| op | versions | attributes |\n|---|---|---|\n";
-  for (const auto& [key, records] : onnx::standard_ops().records()) {
+  const importing::OpTable ops = onnx::standard_ops();
+  for (const auto& [key, records] : ops.records()) {
     const std::string op = key.first.empty() ? key.second : key.first + "." + key.second;
     for (const importing::OpRecord* record : records) {
       std::string attributes;
