@@ -1,9 +1,10 @@
 #pragma once
 
-/// Models: architectures to train, and models from Hugging Face directories.
+/// Models: architectures to train, models from Hugging Face directories, and graphs from ONNX files.
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
+#include "models/import/import.h"
 #include "models/pretrained/encoders/embedder.h"
 #include "models/pretrained/image_models/image_model.h"
 #include "models/pretrained/lora/adapted_model.h"

@@ -34,7 +34,8 @@ std::string Location::to_string() const {
 }
 
 std::string Location::place() const {
-  return known() ? fmt::format("{}:{}", visible(file()), line_) : "an unknown line";
+  if (!known()) return "an unknown line";
+  return line_ == 0 ? visible(file()) : fmt::format("{}:{}", visible(file()), line_);
 }
 
 bool Location::operator==(const Location& other) const {

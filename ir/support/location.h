@@ -8,7 +8,8 @@
 
 namespace lathe {
 
-/// The source location of an op. Passes copy it from node to node. A gradient op has the line of the op that it
+/// The source location of an op: a line of a file, or, with line 0, a node of an imported graph, whose `file` is
+/// "model.onnx:/layers.0/attn/MatMul". Passes copy it from node to node. A gradient op has the line of the op that it
 /// differentiates, with `gradient` set.
 class Location {
  public:
@@ -25,7 +26,7 @@ class Location {
 
   Location as_gradient() const;
 
-  /// Returns "mha.cpp:14", "gradient of mha.cpp:14" for a gradient, or "<unknown>".
+  /// Returns "mha.cpp:14", "gradient of mha.cpp:14" for a gradient, the name of a node, or "<unknown>".
   std::string to_string() const;
   /// Returns text for sentences: "mha.cpp:14", also for gradients, or "an unknown line".
   std::string place() const;

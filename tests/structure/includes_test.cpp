@@ -69,6 +69,8 @@ const std::vector<Layer>& layers() {
       // Text needs no graphs; the other folders connect the DSL and the runtime.
       {"models/text/", {"models/text/", "runtime/files/", "ir/support/"}},
       {"models/pretrained/", {"models/pretrained/", "models/text/", "frontend/", "runtime/", "ir/support/"}},
+      {"models/import/",
+       {"models/import/", "frontend/", "runtime/parameters/", "runtime/files/", "ir/support/", "ir/tensor/"}},
       {"models/generation/",
        {"models/generation/", "models/pretrained/", "models/text/", "frontend/", "runtime/", "ir/support/",
         "ir/tensor/"}},

@@ -13,6 +13,7 @@
 #include "frontend/models/llama.h"
 #include "ir/tensor/text/printer.h"
 #include "models/finetune/step_graph.h"
+#include "models/import/import.h"
 #include "models/pretrained/lora/adapted_model.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
@@ -192,7 +193,24 @@ bool names_folder(const std::string& name) {
   return is_model_folder(name) && (!catalogue().contains(name) || has("config.json") || has("adapter_config.json"));
 }
 
+/// Throws UserError [usage] for an option that has no effect on a file.
+void require_effects_on_file(const CLI::App& command, const std::string& file) {
+  const std::set<std::string> known{"NAME", "--output", "--values", "--precision"};
+  for (const CLI::Option* option : command.get_options())
+    if (option->count() > 0 && !known.contains(option->get_name()))
+      throw UserError(fmt::format("{} has no effect on {}, which is imported as it is", option->get_name(), file),
+                      "usage", "leave it out");
+}
+
+/// Writes the graph of an ONNX file, and the values of its parameters on request.
+void write_imported(const ModelOptions& options) {
+  const importing::ImportedGraph imported = importing::import_graph(options.name);
+  write_text(options.output, ir::print(with_precision(imported.graph.finish(), options.precision)));
+  if (!options.values.empty()) imported.parameters.save(options.values);
+}
+
 void run(const ModelOptions& options) {
+  if (importing::is_importable(options.name)) return write_imported(options);
   if (names_folder(options.name)) {
     write_folder(options);
     return note_ignored_keys(options.name, options.adapter);
@@ -214,27 +232,46 @@ void run(const ModelOptions& options) {
 void add_training_options(CLI::App& command, ModelOptions& options) {
   positive(command.add_option("--lr", options.lr, "Constant learning rate of --step"))->capture_default_str();
   CLI::Option* const values = command.add_option("--values", options.values,
-                                                 "Built-in model: also write the initial values of its parameters "
-                                                 "and states to this .safetensors file (default: none)");
+                                                 "Built-in model or ONNX file: also write the values of its "
+                                                 "parameters and states to this .safetensors file (default: none)");
   seed(command.add_option("--seed", options.seed, "Seed of --values"))->capture_default_str()->needs(values);
+}
+
+/// Adds the sizes of built-in models.
+void add_size_options(CLI::App& command, ModelOptions& options) {
+  between(command.add_option("--layers", options.layers, "Number of layers, of each stack"), 1, 1000)
+      ->capture_default_str();
+  between(command.add_option("--d-model", options.d_model, "Model width (default: the model's)"), 1, most_size);
+  between(command.add_option("--heads", options.heads, "Number of attention heads (default: the model's)"), 1,
+          most_size);
+  between(command.add_option("--vocab", options.vocab, "Vocabulary size in tokens (default: the model's)"), 1,
+          most_size);
+  between(
+      command.add_option("--context", options.context, "Maximum sequence length, gpt only (default: the model's)"), 1,
+      most_size);
+  real_between(command.add_option("--dropout", options.dropout, "Dropout probability (default: the model's)"), 0, 1);
 }
 
 }  // namespace
 
 void add_model(CLI::App& app) {
   auto options = std::make_shared<ModelOptions>();
-  CLI::App* command = app.add_subcommand("model", "Write a built-in model, or the model in a directory, as IR text");
+  CLI::App* command =
+      app.add_subcommand("model", "Write a built-in model, or the model in a directory or an ONNX file, as IR text");
   std::vector<std::string> names;
   std::string footer = "Built-in models:\n";
   for (const auto& [name, entry] : catalogue()) {
     names.push_back(name);
     footer += fmt::format("  {:<18}{}\n", name, entry.doc);
   }
-  command->add_option("NAME", options->name, "Built-in model (see below), or model or adapter directory")
+  command->add_option("NAME", options->name, "Built-in model (see below), model or adapter directory, or ONNX file")
       ->required()
       ->check(CLI::Validator(
-          [names](std::string& name) { return names_folder(name) ? std::string() : CLI::IsMember(names)(name); },
-          "{" + fmt::format("{}", fmt::join(names, ",")) + "} or DIR"));
+          [names](std::string& name) {
+            const bool is_path = importing::is_importable(name) || names_folder(name);
+            return is_path ? std::string() : CLI::IsMember(names)(name);
+          },
+          "{" + fmt::format("{}", fmt::join(names, ",")) + "}, DIR or FILE.onnx"));
   std::vector<std::string> parts;
   for (const auto& [part, value] : graph_parts()) parts.push_back(part);
   CLI::Option* const part =
@@ -254,18 +291,7 @@ void add_model(CLI::App& app) {
   CLI::Option* const weights = add_weights_option(*command, options->weights);
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
-  between(command->add_option("--layers", options->layers, "Number of layers, of each stack"), 1, 1000)
-      ->capture_default_str();
-  between(command->add_option("--d-model", options->d_model, "Model width (default: the model's)"), 1, most_size);
-  between(command->add_option("--heads", options->heads, "Number of attention heads (default: the model's)"), 1,
-          most_size);
-  between(command->add_option("--vocab", options->vocab, "Vocabulary size in tokens (default: the model's)"), 1,
-          most_size);
-  between(
-      command->add_option("--context", options->context, "Maximum sequence length, gpt only (default: the model's)"),
-      1, most_size);
-  real_between(command->add_option("--dropout", options->dropout, "Dropout probability (default: the model's)"), 0,
-               1);
+  add_size_options(*command, *options);
   command->add_flag("--loss", options->loss, "Output the loss instead of the logits");
   CLI::Option* const step = command->add_flag("--step", options->step,
                                               "Write the whole training step with AdamW: forward, backward, update");
@@ -277,9 +303,13 @@ void add_model(CLI::App& app) {
                   "Examples:\n"
                   "  lathe model gpt --layers 12 --step -o step.lathe\n"
                   "  lathe model Llama-3.2-1B --part step --batch 1 -o token.lathe\n"
+                  "  lathe model model.onnx -o model.lathe --values weights.safetensors\n"
                   "  lathe model bert-base-uncased --part states --inputs mask,positions -o states.lathe\n"
                   "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
-  command->callback([options] { run(*options); });
+  command->callback([options, command] {
+    if (importing::is_importable(options->name)) require_effects_on_file(*command, options->name);
+    run(*options);
+  });
 }
 
 }  // namespace lathe::tools

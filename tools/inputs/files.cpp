@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "ir/tensor/text/parser.h"
+#include "models/import/import.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/write/atomic_file.h"
 #include "tools/pretrained/graph_part.h"
@@ -27,8 +28,15 @@ void write_text(const std::string& path, std::string_view text) {
 }
 
 ir::Graph load_graph(const std::string& path, const ir::OpSet& ops) {
+  if (importing::is_importable(path)) return importing::import_graph(path).graph.finish();
   if (is_model_folder(path)) return pretrained_graph(path, GraphPart::logits);
   return ir::parse_graph(read_text(path), ops, path == "-" ? "<stdin>" : std::string_view(path));
+}
+
+bool has_weights(const std::string& path) { return importing::is_importable(path) || is_model_folder(path); }
+
+Parameters weights_of(const std::string& path) {
+  return importing::is_importable(path) ? importing::import_graph(path).parameters : pretrained_weights(path);
 }
 
 }  // namespace lathe::tools

@@ -5,6 +5,7 @@
 
 #include "ir/tensor/graph.h"
 #include "ir/tensor/op/op_set.h"
+#include "runtime/parameters/parameters.h"
 
 namespace lathe::tools {
 
@@ -15,8 +16,14 @@ std::string read_text(const std::string& path);
 /// Writes a file atomically; "-" is standard output. Throws UserError [file_write].
 void write_text(const std::string& path, std::string_view text);
 
-/// Reads a graph from IR text, which may use the ops of `ops`, or builds that of a Hugging Face directory: input_ids
-/// -> logits, in f32. Errors name the file as the user specified it.
+/// Reads a graph from IR text, which may use the ops of `ops`, imports that of an ONNX file, or builds that of a
+/// Hugging Face directory: input_ids -> logits, in f32. Errors name the file as the user specified it.
 ir::Graph load_graph(const std::string& path, const ir::OpSet& ops = {});
+
+/// Returns whether a path has the weights of its graph too: an ONNX file or a model directory.
+bool has_weights(const std::string& path);
+
+/// Returns these weights, mapped from the files.
+Parameters weights_of(const std::string& path);
 
 }  // namespace lathe::tools

@@ -12,8 +12,8 @@
 #include "ir/tensor/op/op.h"
 #include "passes/check/made_up_value.h"
 #include "runtime/files/safetensors/safetensors.h"
+#include "tools/inputs/files.h"
 #include "tools/options/number_option.h"
-#include "tools/pretrained/graph_part.h"
 
 namespace lathe::tools {
 
@@ -77,9 +77,9 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
   return chunks;
 }
 
-/// Uses the weights of a model directory, mapped from its files.
+/// Uses the weights of a model directory or an ONNX file, mapped from its files.
 void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
-  const Parameters weights = pretrained_weights(folder);
+  const Parameters weights = weights_of(folder);
   bool useful = false;
   for (const ir::ValueId id : graph.arguments()) {
     const std::string& name = graph[id].name;
@@ -89,7 +89,7 @@ void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& te
   }
   if (!useful)
     throw UserError(fmt::format("{} has no parameter of graph @{}", folder, graph.name), "argument_unknown",
-                    "give the model directory that the graph was written from");
+                    "give the model that the graph was written from");
 }
 
 std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
@@ -107,7 +107,7 @@ std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
 void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command
       .add_option("-i,--input", options.files,
-                  "Arguments by name, from a .safetensors file or a model directory (repeatable)")
+                  "Arguments by name, from a .safetensors file, an ONNX file or a model directory (repeatable)")
       ->allow_extra_args(false);
   command.add_option("--dim", options.dims, "Size of a dim, as NAME=SIZE (repeatable)")
       ->allow_extra_args(false)
@@ -117,7 +117,7 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
 }
 
 void add_weights_of(const std::string& file, ArgumentOptions& options) {
-  if (is_model_folder(file)) options.files.insert(options.files.begin(), file);
+  if (has_weights(file)) options.files.insert(options.files.begin(), file);
 }
 
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
@@ -174,7 +174,7 @@ DimBindings bound_dims(const ir::Graph& graph, const Arguments& arguments) {
 Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
   Arguments arguments{.tensors = {}, .dims = given_dims(graph, options.dims)};
   for (const std::string& path : options.files) {
-    if (is_model_folder(path)) {
+    if (has_weights(path)) {
       take_weights(graph, path, arguments.tensors);
       continue;
     }

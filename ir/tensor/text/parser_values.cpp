@@ -188,11 +188,13 @@ std::optional<Location> parse_location(GraphTokens& in) {
   Location loc;
   if (!in.accept_word("unknown")) {
     const Token file = in.expect(TokenKind::text, "a file name in double quotes, or unknown");
-    in.expect(":");
-    const Token number = in.peek();
-    const std::int64_t line = parse_integer(in);
-    if (line < std::numeric_limits<int>::min() || line > std::numeric_limits<int>::max())
-      in.fail(number, "the line number is out of range");
+    std::int64_t line = 0;  // a node of an imported graph
+    if (in.accept(":")) {
+      const Token number = in.peek();
+      line = parse_integer(in);
+      if (line < std::numeric_limits<int>::min() || line > std::numeric_limits<int>::max())
+        in.fail(number, "the line number is out of range");
+    }
     std::string scope;
     if (in.accept_word("in")) scope = in.expect(TokenKind::text, "a scope in double quotes").value;
     loc = Location(file.value, static_cast<int>(line), scope);

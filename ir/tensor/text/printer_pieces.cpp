@@ -69,7 +69,8 @@ std::string print_type(const TensorType& type, bool strides) {
 std::string print_location(const Location& loc) {
   const std::string_view gradient = loc.gradient() ? "gradient " : "";
   if (!loc.known()) return fmt::format("loc({}unknown)", gradient);
-  std::string text = fmt::format("loc({}{}:{}", gradient, quoted(loc.file()), loc.line());
+  std::string text = fmt::format("loc({}{}", gradient, quoted(loc.file()));
+  if (loc.line() != 0) text += fmt::format(":{}", loc.line());
   if (!loc.scope().empty()) text += " in " + quoted(loc.scope());
   return text + ")";
 }

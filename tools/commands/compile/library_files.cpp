@@ -79,10 +79,10 @@ Tensors embedded_values(const EmitOptions& options, const std::vector<LibraryGra
   }
   std::vector<SafetensorsFile> files;
   for (const std::string& file : options.weights) files.push_back(SafetensorsFile::open(file));
-  const bool is_folder = is_model_folder(options.files[0]);
-  if (files.empty() && !is_folder)
+  const bool has_values = has_weights(options.files[0]);
+  if (files.empty() && !has_values)
     throw UserError("--embed-weights needs the values of the parameters", "usage", "give --weights FILE.safetensors");
-  const Parameters stored = is_folder ? pretrained_weights(options.files[0]) : Parameters();
+  const Parameters stored = has_values ? weights_of(options.files[0]) : Parameters();
   for (const LibraryGraph& graph : graphs)
     for (const ir::ValueId id : graph.graph.arguments()) {
       const ir::Node& node = graph.graph[id];

@@ -22,7 +22,6 @@
 #include "tools/page/memory_svg.h"
 #include "tools/page/walkthrough_page.h"
 #include "tools/plugins/op_libraries.h"
-#include "tools/pretrained/graph_part.h"
 
 namespace lathe::tools {
 
@@ -99,7 +98,7 @@ void explain(ExplainOptions& options, const CLI::App& command) {
     throw CLI::RequiresError("--target", "--fusion or --memory");
   const ir::Graph graph = with_precision(load_graph(options.file, load_ops(options.ops)), options.precision);
   if (options.html) {
-    if (is_model_folder(options.file)) options.inputs.insert(options.inputs.begin(), options.file);
+    if (has_weights(options.file)) options.inputs.insert(options.inputs.begin(), options.file);
     write_text(options.output, html_text(graph, options));
     return;
   }
@@ -144,7 +143,7 @@ CLI::Option* add_html_options(CLI::App& command, ExplainOptions& options) {
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Print the shape of each value and the reason for it");
-  command->add_option("FILE", options->file, "IR text file, or model directory")->required();
+  command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory")->required();
   add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   CLI::Option* all = command->add_flag("--all", options->all, "Print repeated layers in full");

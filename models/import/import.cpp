@@ -1,0 +1,20 @@
+#include "models/import/import.h"
+
+#include <fmt/core.h>
+
+#include "ir/support/error.h"
+#include "models/import/onnx/import_model.h"
+#include "runtime/files/paths.h"
+
+namespace lathe::importing {
+
+bool is_importable(const std::filesystem::path& path) { return path.extension() == ".onnx"; }
+
+ImportedGraph import_graph(const std::filesystem::path& file, const ImportOptions& options) {
+  if (!is_importable(file))
+    throw UserError(fmt::format("{} is not an ONNX file", quote_path(file)), "import_file",
+                    "give a file whose name ends with .onnx");
+  return onnx::import_model(file, options);
+}
+
+}  // namespace lathe::importing

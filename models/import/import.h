@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "frontend/graph.h"
+#include "runtime/parameters/parameters.h"
+
+namespace lathe::importing {
+
+/// A graph from a file of another system. Inputs, parameters and outputs have the names in the file. Sizes with one
+/// name in the file are one dim. Each op has the location of its node: "model.onnx:/layers.0/attn/MatMul".
+struct ImportedGraph {
+  Graph graph;
+  std::map<std::string, Tensor> outputs;  ///< the outputs of the graph by name, such as to attach a loss
+  Parameters parameters;                  ///< the values of the parameters and states, mapped from the file
+};
+
+struct ImportOptions {
+  /// Values of inputs that are fixed at import. Such an input becomes a constant, so sizes and axes may follow from
+  /// it.
+  Tensors inputs = {};
+};
+
+/// Returns whether a path names a file that import_graph() reads: it ends with ".onnx".
+bool is_importable(const std::filesystem::path& path);
+
+/// Imports an ONNX file: opsets 7 to 27 of ai.onnx with the supported ops, functions of the model, and
+/// external data. Float tensors become parameters, large tensors of integers and bools become states, all others
+/// constants. Throws UserErrors: [argument_unknown] for a fixed input that the model does not have, [argument_dtype]
+/// and [argument_shape] for one of another type; [file_open]; [import_file] for a damaged file; [import_unsupported],
+/// which lists all ops, opsets and attributes that are not supported, with their nodes; [import_attribute],
+/// [import_operand], [import_dtype], [import_external]; [import_size] for a size that depends on values of a run; and
+/// those of the ops that are built, at their nodes.
+ImportedGraph import_graph(const std::filesystem::path& file, const ImportOptions& options = {});
+
+}  // namespace lathe::importing

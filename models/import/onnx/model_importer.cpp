@@ -1,0 +1,276 @@
+#include "models/import/onnx/model_importer.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "ir/support/error.h"
+
+namespace lathe::onnx {
+
+using importing::Results;
+using importing::Value;
+
+namespace {
+
+constexpr int max_depth = 64;  // of calls and branches
+
+/// Names that exporters give to numbers in the code of a model, such as "onnx::Div_12", "/Constant_output_0",
+/// "val_7".
+bool is_generated(Text name) {
+  return name.starts_with("onnx::") || name.starts_with("/") || name.starts_with("_") || name.starts_with("val_") ||
+         name.find("onstant") != Text::npos || name.find_first_not_of("0123456789") == Text::npos;
+}
+
+/// Returns whether a float tensor is trained: not a single number that an exporter has named.
+bool is_parameter(const HostTensor& tensor, Text name) {
+  return is_float(tensor.dtype()) && (tensor.numel() > 1 || !is_generated(name)) && tensor.numel() > 0;
+}
+
+/// Returns the module of a node with a path: "layers.0.attn" for "/layers.0/attn/MatMul".
+std::string module_of(Text name) {
+  if (!name.starts_with("/")) return "";
+  const std::size_t last = name.rfind('/');
+  std::string module(name.substr(1, last == 0 ? 0 : last - 1));
+  for (char& c : module)
+    if (c == '/') c = '.';
+  return module;
+}
+
+Shape shape_of(const HostTensor& tensor) {
+  return Shape(std::vector<Dim>(tensor.shape().begin(), tensor.shape().end()));
+}
+
+}  // namespace
+
+const Value* NodeScope::find(Text name) const {
+  if (const auto found = values.find(name); found != values.end()) return &found->second;
+  return around ? around->find(name) : nullptr;
+}
+
+ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto& model, TensorData& data,
+                             const importing::OpTable& ops, const importing::ImportOptions& options)
+    : file_(path.filename().string()),
+      model_(model),
+      data_(data),
+      ops_(ops),
+      options_(options),
+      functions_(model),
+      dims_(*model.graph),
+      imported_{Graph(model.graph->name.empty() ? path.stem().string() : std::string(model.graph->name)), {}, {}} {}
+
+importing::ImportedGraph ModelImporter::import() {
+  const Opsets opsets = opsets_of(model_.opsets);
+  NodeScope scope{.opsets = &opsets};
+  add_initializers(scope, *model_.graph);
+  add_inputs(scope);
+  add_nodes(scope, model_.graph->nodes);
+  for (const ValueProto& output : model_.graph->outputs) {
+    const Value* const value = scope.find(output.name);
+    if (!value)
+      throw UserError(fmt::format("{}: no node computes the output '{}'", file_, output.name), "import_file");
+    const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(output.name), 0));
+    const Tensor tensor = value->in(imported_.graph);
+    imported_.graph.output(output.name, tensor);
+    imported_.outputs.emplace(output.name, tensor);
+  }
+  return std::move(imported_);
+}
+
+void ModelImporter::define(NodeScope& scope, Text name, Value value) const {
+  if (!scope.values.emplace(name, std::move(value)).second)
+    throw UserError(fmt::format("{}: the value '{}' is defined twice", file_, name), "import_file");
+}
+
+void ModelImporter::add_inputs(NodeScope& scope) {
+  for (const ValueProto& input : model_.graph->inputs) {
+    // Before version 4 of the format, initializers were inputs too.
+    if (scope.values.contains(input.name)) continue;
+    const std::string owner = fmt::format("{}: the input '{}'", file_, input.name);
+    if (!input.other_kind.empty())
+      throw UserError(fmt::format("{} is a {}", owner, input.other_kind), "import_dtype", "inputs must be tensors");
+    if (!input.shape)
+      throw UserError(fmt::format("{} has no shape", owner), "import_size",
+                      "export the model with shapes; sizes may be names");
+    std::vector<Dim> sizes;
+    for (std::size_t i = 0; i < input.shape->size(); ++i) sizes.push_back(dims_.dim(input, i));
+    const Shape shape(std::move(sizes));
+    const DType dtype = dtype_of(input.type, owner);
+    if (options_.inputs.contains(input.name)) {
+      define(scope, input.name, fixed_input(input, dtype, shape));
+      continue;
+    }
+    const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(input.name), 0));
+    define(scope, input.name, imported_.graph.input(input.name, dtype, shape));
+  }
+  for (const auto& [name, value] : options_.inputs)
+    if (std::ranges::none_of(model_.graph->inputs, [&](const ValueProto& input) { return input.name == name; }))
+      throw UserError(fmt::format("{} has no input '{}'", file_, name), "argument_unknown");
+}
+
+Value ModelImporter::fixed_input(const ValueProto& input, DType dtype, const Shape& shape) const {
+  const HostTensor& value = options_.inputs.at(input.name);
+  const auto type = [&] { return ir::TensorType::contiguous(dtype, shape).to_string(); };
+  if (value.dtype() != dtype)
+    throw UserError(fmt::format("the input '{}' of {} is {}, and its value {}", input.name, file_, type(),
+                                lathe::name(value.dtype())),
+                    "argument_dtype");
+  bool fits = value.rank() == shape.rank();
+  for (int i = 0; fits && i < shape.rank(); ++i)
+    fits = !shape[i].value() || *shape[i].value() == value.shape()[static_cast<std::size_t>(i)];
+  if (!fits)
+    throw UserError(fmt::format("the input '{}' of {} is {}, and its value has the shape {}", input.name, file_,
+                                type(), shape_to_string(value.shape())),
+                    "argument_shape");
+  return Value::constant(value);
+}
+
+Value ModelImporter::initializer(const TensorProto& proto) {
+  HostTensor tensor = data_.read(proto);
+  const bool is_trained = is_parameter(tensor, proto.name);
+  if (!is_trained && tensor.numel() <= importing::most_elements) return Value::constant(std::move(tensor));
+  return stored(std::string(proto.name), std::move(tensor), is_trained);
+}
+
+Value ModelImporter::stored(const std::string& name, HostTensor tensor, bool is_trained) {
+  // Borrows its memory, which the file, or the tensor that is copied here, keeps alive.
+  const auto shared = std::make_shared<HostTensor>(std::move(tensor));
+  const auto declare = [this, shared, name, is_trained] {
+    const Graph& graph = imported_.graph;
+    const ir::GraphBuilder::At line(graph.builder(), Location(file_ + ":" + name, 0));
+    imported_.parameters.set(name, HostTensor::borrow(shared->dtype(), shared->shape(), shared->data(), shared));
+    return is_trained ? graph.parameter(name, shared->dtype(), shape_of(*shared))
+                      : graph.state(name, shared->dtype(), shape_of(*shared));
+  };
+  return Value::stored(HostTensor::borrow(shared->dtype(), shared->shape(), shared->data(), shared), declare);
+}
+
+void ModelImporter::add_initializers(NodeScope& scope, const GraphProto& graph) {
+  for (const TensorProto& tensor : graph.initializers) define(scope, tensor.name, initializer(tensor));
+}
+
+void ModelImporter::add_nodes(NodeScope& scope, const std::vector<NodeProto>& nodes) {
+  for (const NodeProto& node : nodes) add_node(scope, node);
+}
+
+void ModelImporter::add_node(NodeScope& scope, const NodeProto& node) {
+  const Location here = location(scope, node);
+  constexpr std::int64_t most_nodes = std::int64_t{1} << 20;
+  if (++nodes_ > most_nodes)
+    fail(scope, node, fmt::format("the model has more than {} nodes, with those of calls", most_nodes),
+         "import_file");
+  try {
+    if (const FunctionProto* function = functions_.find(node)) return add_call(scope, node, *function);
+    if (domain_of(node).empty() && node.op == "If") return add_branch(scope, node);
+    add_op(scope, node);
+  } catch (const UserError& error) {
+    // Some functions of the DSL raise errors at their own line.
+    const std::string_view text = error.what();
+    if (text.find(here.place()) != std::string_view::npos || text.starts_with(file_)) throw;
+    throw error.with_note(fmt::format("at {}", here.place()));
+  }
+}
+
+std::vector<Value> ModelImporter::operands(const NodeScope& scope, const NodeProto& node) const {
+  std::vector<Value> all;
+  for (const Text name : node.inputs) {
+    if (name.empty()) {
+      all.emplace_back();
+      continue;
+    }
+    const Value* const value = scope.find(name);
+    if (!value)
+      fail(scope, node, fmt::format("the operand '{}' is not defined before the node", name), "import_file",
+           "nodes must be in the order of their computation");
+    all.push_back(*value);
+  }
+  while (!all.empty() && all.back().is_absent()) all.pop_back();
+  return all;
+}
+
+void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
+  const std::int64_t version = scope.opsets->at(domain_of(node));
+  const importing::OpRecord* const record = ops_.find(domain_of(node), node.op, version);
+  LATHE_ASSERT(record);  // check_ops() has found it
+  importing::SourceNode source{std::string(node.op), version, location(scope, node), attributes(scope, node), {}};
+  for (const Text output : node.outputs) source.results.push_back(!output.empty());
+  const importing::OpCall call(source, operands(scope, node), imported_.graph);
+  Results results = importing::import_op(*record, call);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    if (i >= results.size() || results[i].is_absent())
+      call.fail(fmt::format("result {}, '{}', is not supported", i, node.outputs[i]));
+    // A large constant in a node is a state, as that of an initializer.
+    const HostTensor* const constant = results[i].constant();
+    if (constant && constant->numel() > importing::most_elements)
+      results[i] = stored(scope.path + std::string(node.outputs[i]), *constant, false);
+    define(scope, node.outputs[i], std::move(results[i]));
+  }
+}
+
+/// If: takes the branch that the condition chooses. The branch sees the values around it.
+void ModelImporter::add_branch(NodeScope& scope, const NodeProto& node) {
+  const std::vector<Value> condition = operands(scope, node);
+  const HostTensor* const known = condition.empty() ? nullptr : condition[0].constant();
+  if (!known || known->numel() != 1)
+    fail(scope, node, "the condition is computed at run time", "import_unsupported",
+         "Lathe has no branches: export the model with a constant condition");
+  const Text name = known->get_int(0) != 0 ? "then_branch" : "else_branch";
+  for (const AttributeProto& attribute : node.attributes) {
+    if (attribute.name != name) continue;
+    NodeScope inner{.around = &scope,
+                    .opsets = scope.opsets,
+                    .path = scope.path,
+                    .attributes = scope.attributes,
+                    .depth = scope.depth + 1};
+    if (inner.depth > max_depth) fail(scope, node, "too many nested branches and calls", "import_file");
+    add_initializers(inner, *attribute.graph);
+    add_nodes(inner, attribute.graph->nodes);
+    if (attribute.graph->outputs.size() != node.outputs.size())
+      fail(scope, node,
+           fmt::format("{} has {} outputs, and the node {}", name, attribute.graph->outputs.size(),
+                       node.outputs.size()),
+           "import_file");
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const Value* const value = inner.find(attribute.graph->outputs[i].name);
+      if (!value) fail(scope, node, fmt::format("{} does not compute its outputs", name), "import_file");
+      if (!node.outputs[i].empty()) define(scope, node.outputs[i], *value);
+    }
+    return;
+  }
+  fail(scope, node, fmt::format("the attribute {} is missing", name), "import_file");
+}
+
+/// A call of a function: its nodes are added in a scope of their own.
+void ModelImporter::add_call(NodeScope& scope, const NodeProto& node, const FunctionProto& function) {
+  const Opsets opsets = opsets_of(function.opsets);
+  NodeScope inner{.opsets = &opsets, .path = scope.path + node_name(node) + "/", .depth = scope.depth + 1};
+  if (inner.depth > max_depth) fail(scope, node, "too many nested branches and calls", "import_file");
+  for (const AttributeProto& fallback : function.defaults)
+    inner.attributes.insert_or_assign(std::string(fallback.name), attribute(scope, node, fallback));
+  for (auto& [name, value] : attributes(scope, node)) inner.attributes.insert_or_assign(name, std::move(value));
+  const std::vector<Value> given = operands(scope, node);
+  if (given.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
+    fail(scope, node, "the call has more operands or results than the function", "import_file");
+  for (std::size_t i = 0; i < function.inputs.size(); ++i)
+    define(inner, function.inputs[i], i < given.size() ? given[i] : Value());
+  add_nodes(inner, function.nodes);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const Value* const value = inner.find(function.outputs[i]);
+    if (!value)
+      fail(scope, node, fmt::format("the function does not compute '{}'", function.outputs[i]), "import_file");
+    if (!node.outputs[i].empty()) define(scope, node.outputs[i], *value);
+  }
+}
+
+Location ModelImporter::location(const NodeScope& scope, const NodeProto& node) const {
+  const std::string name = scope.path + node_name(node);
+  return Location(fmt::format("{}:{}", file_, name), 0, module_of(name));
+}
+
+void ModelImporter::fail(const NodeScope& scope, const NodeProto& node, std::string_view message,
+                         std::string_view label, std::string_view hint) const {
+  throw UserError(location(scope, node), node.op, message, label, hint);
+}
+
+}  // namespace lathe::onnx

@@ -1,0 +1,141 @@
+#include "models/import/onnx/ops/op_functions.h"
+#include "models/import/onnx/ops/standard_ops.h"
+
+namespace lathe::onnx {
+
+namespace {
+
+Tensor zero_of(const Tensor& x) { return x.graph().constant(0, x.dtype()); }
+
+/// max(x, 0), also of integers.
+Results relu_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (is_float(x.dtype())) return {relu(x)};
+  return {widened([](const Tensor& a) { return maximum(a, zero_of(a)); }, x)};
+}
+
+Results sigmoid_op(const OpCall& call) { return {sigmoid(call.tensor(0))}; }
+Results softplus_op(const OpCall& call) { return {softplus(call.tensor(0))}; }
+
+Results leaky_relu(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {where(x < 0, x * call.real("alpha", 0.01), x)};
+}
+
+Results prelu(const OpCall& call) {
+  const auto op = [](const Tensor& x, const Tensor& slope) { return where(x < 0, x * slope, x); };
+  return {widened(op, call.tensor(0), call.tensor(1))};
+}
+
+/// alpha (e^x - 1) below 0. The exponent is limited to 0, so that the branch that is not taken has finite gradients.
+Tensor exponential(const Tensor& x, double alpha) { return minimum(x, 0).expm1() * alpha; }
+
+Results elu(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {where(x < 0, exponential(x, call.real("alpha", 1)), x)};
+}
+
+Results celu(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const double alpha = call.real("alpha", 1);
+  return {where(x < 0, exponential(x / alpha, alpha), x)};
+}
+
+Results selu(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const double alpha = call.real("alpha", 1.67326319217681884765625),
+               gamma = call.real("gamma", 1.05070102214813232421875);
+  return {where(x <= 0, exponential(x, alpha), x) * gamma};
+}
+
+Results hard_sigmoid(const OpCall& call) {
+  return {clamp(call.tensor(0) * call.real("alpha", 0.2) + call.real("beta", 0.5), 0, 1)};
+}
+
+Results hard_swish(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x * clamp(x / 6.0 + 0.5, 0, 1)};
+}
+
+Results softsign(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x / (abs(x) + 1.0)};
+}
+
+Results mish(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x * tanh(softplus(x))};
+}
+
+Results thresholded_relu(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {where(x > call.real("alpha", 1), x, zero_of(x))};
+}
+
+Results shrink(const OpCall& call) {
+  const double lambda = call.real("lambd", 0.5), bias = call.real("bias", 0);
+  const auto op = [&](const Tensor& x) {
+    const Tensor wide = is_float(x.dtype()) ? x : x.to(f64), zero = zero_of(wide);
+    return where(wide < -lambda, wide + bias, where(wide > lambda, wide - bias, zero)).to(x.dtype());
+  };
+  return {op(call.tensor(0))};
+}
+
+Results gelu_op(const OpCall& call) {
+  const std::string approximation = call.text("approximate", "none");
+  if (approximation != "none" && approximation != "tanh")
+    call.fail("the attribute approximate is '" + approximation + "', not none or tanh", "import_attribute");
+  return {gelu(call.tensor(0), approximation == "tanh")};
+}
+
+Results swish(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const double alpha = call.real("alpha", 1);
+  return {alpha == 1 ? silu(x) : x * sigmoid(x * alpha)};
+}
+
+Results softmax_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {softmax(x, call.axis(call.integer("axis", -1), x.rank()))};
+}
+Results log_softmax_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {log_softmax(x, call.axis(call.integer("axis", -1), x.rank()))};
+}
+
+/// 1 at the first maximum along an axis, 0 elsewhere.
+Results hardmax(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const int axis = call.axis(call.integer("axis", -1), x.rank());
+  const Tensor positions = call.graph().arange(x.size(axis), i64);
+  return {(argmax(x, axis).unsqueeze(axis) == along_axis(positions, axis, x.rank())).to(x.dtype())};
+}
+
+}  // namespace
+
+std::span<const OpRecord> activation_ops() {
+  static constexpr OpRecord records[] = {
+      {"Relu", 6, latest, "", relu_op},
+      {"LeakyRelu", 6, latest, "alpha", leaky_relu},
+      {"PRelu", 9, latest, "", prelu},
+      {"Elu", 6, latest, "alpha", elu},
+      {"Celu", 12, latest, "alpha", celu},
+      {"Selu", 6, latest, "alpha gamma", selu},
+      {"Sigmoid", 6, latest, "", sigmoid_op},
+      {"HardSigmoid", 6, latest, "alpha beta", hard_sigmoid},
+      {"HardSwish", 14, latest, "", hard_swish},
+      {"Softplus", 1, latest, "", softplus_op},
+      {"Softsign", 1, latest, "", softsign},
+      {"Mish", 18, latest, "", mish},
+      {"ThresholdedRelu", 10, latest, "alpha", thresholded_relu},
+      {"Shrink", 9, latest, "bias lambd", shrink},
+      {"Gelu", 20, latest, "approximate", gelu_op},
+      {"Swish", 24, latest, "alpha", swish},
+      {"Softmax", 13, latest, "axis", softmax_op},
+      {"LogSoftmax", 13, latest, "axis", log_softmax_op},
+      {"Hardmax", 13, latest, "axis", hardmax},
+  };
+  return records;
+}
+
+}  // namespace lathe::onnx

@@ -1,0 +1,165 @@
+#include "models/import/onnx/ops/op_functions.h"
+#include "models/import/onnx/ops/standard_ops.h"
+
+namespace lathe::onnx {
+
+namespace {
+
+using importing::combine;
+using importing::Sign;
+using importing::sign_of;
+
+template <class Op>
+Results arithmetic(const OpCall& call) {
+  return {widened([](const Tensor& a, const Tensor& b) { return Op()(a, b); }, call.tensor(0), call.tensor(1))};
+}
+
+struct Add {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return a + b; }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return a + b; }
+};
+struct Sub {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return a - b; }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return a - b; }
+};
+struct Mul {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return a * b; }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return a * b; }
+};
+/// Integers are divided towards zero. Dims are divided only if the quotient is a polynomial.
+struct Div {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return a / b; }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
+    if (a.value() && b.value()) return b.is(0) ? std::nullopt : std::optional(Dim(*a.value() / *b.value()));
+    return b.is(0) ? std::nullopt : a.divided_by(b);
+  }
+};
+struct Maximum {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return maximum(a, b); }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
+    switch (sign_of(a - b)) {
+      case Sign::zero:
+      case Sign::positive:
+      case Sign::not_negative: return a;
+      case Sign::negative:
+      case Sign::not_positive: return b;
+      case Sign::unknown: break;
+    }
+    return std::nullopt;
+  }
+};
+struct Minimum {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return minimum(a, b); }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
+    const std::optional<Dim> larger = Maximum()(a, b);
+    if (!larger) return std::nullopt;
+    return *larger == a ? b : a;
+  }
+};
+
+template <class Op>
+std::optional<DimTensor> folded(const OpCall& call) {
+  std::optional<DimTensor> result = call.operand(0).dims();
+  for (std::size_t i = 1; i < call.count() && result; ++i)
+    result = combine(*result, *call.operand(i).dims(), result->dtype, Op());
+  return result;
+}
+
+template <class Op>
+Results variadic(const OpCall& call) {
+  Tensor result = call.tensor(0);
+  for (std::size_t i = 1; i < call.count(); ++i)
+    result = widened([](const Tensor& a, const Tensor& b) { return Op()(a, b); }, result, call.tensor(i));
+  return {result};
+}
+
+Results mean_of_operands(const OpCall& call) {
+  return {variadic<Add>(call)[0].in(call.graph()) / static_cast<double>(call.count())};
+}
+
+/// The remainder of floats: a - q * b, for q = a / b rounded to a whole number. The quotient of two f32 is exact
+/// enough in f64 to round to the right whole number below 2^28.
+Tensor float_remainder(const Tensor& a, const Tensor& b, bool truncates) {
+  const DType wide = f64;
+  const Tensor x = a.to(wide), y = b.to(wide), q = x / y;
+  return (x - (truncates ? q.trunc() : q.floor()) * y).to(a.dtype());
+}
+
+Results mod(const OpCall& call) {
+  const bool truncates = call.flag("fmod", false);
+  const Tensor a = call.tensor(0), b = call.tensor(1);
+  if (is_float(a.dtype())) return {float_remainder(a, b, truncates)};
+  return {widened(
+      [&](const Tensor& x, const Tensor& y) {
+        const Tensor rest = x % y;  // has the sign of x
+        return truncates ? rest : where((rest != 0) & ((rest < 0) ^ (y < 0)), rest + y, rest);
+      },
+      a, b)};
+}
+
+/// The result has the dtype of the base. Powers of integers are exact below 2^53.
+Results power(const OpCall& call) {
+  const Tensor base = call.tensor(0), exponent = call.tensor(1);
+  if (is_float(base.dtype()) && (base.dtype() == exponent.dtype() || !is_float(exponent.dtype())))
+    return {pow(base, exponent.to(base.dtype()))};
+  const Tensor result = pow(base.to(f64), exponent.to(f64));
+  return {(is_float(base.dtype())       ? result
+           : is_float(exponent.dtype()) ? result.trunc()
+                                        : result.round())
+              .to(base.dtype())};
+}
+
+Results negate(const OpCall& call) {
+  return {widened([](const Tensor& a) { return -a; }, call.tensor(0))};
+}
+std::optional<DimTensor> folded_negation(const OpCall& call) {
+  const DimTensor a = *call.operand(0).dims();
+  return combine(a, a, a.dtype, [](const Dim& x, const Dim&) { return Dim(0) - x; });
+}
+
+Results absolute(const OpCall& call) {
+  return {widened([](const Tensor& a) { return abs(a); }, call.tensor(0))};
+}
+Results sign_op(const OpCall& call) {
+  return {widened([](const Tensor& a) { return sign(a); }, call.tensor(0))};
+}
+
+/// A bound is a constant or a tensor of one element.
+Results clip(const OpCall& call) {
+  Tensor x = call.tensor(0);
+  const DType dtype = x.dtype();
+  const auto limit = [&](const char* name, std::size_t i, const auto& combine_with) {
+    if (call.has(name))
+      x = combine_with(x, call.graph().constant(call.real(name), dtype));
+    else if (call.has(i))
+      x = widened(combine_with, x, call.tensor(i).reshape({}));
+  };
+  limit("min", 1, [](const Tensor& a, const Tensor& b) { return maximum(a, b); });
+  limit("max", 2, [](const Tensor& a, const Tensor& b) { return minimum(a, b); });
+  return {x};
+}
+
+}  // namespace
+
+std::span<const OpRecord> arithmetic_ops() {
+  static constexpr OpRecord records[] = {
+      {"Add", 7, latest, "", arithmetic<Add>, Moves::none, folded<Add>},
+      {"Sub", 7, latest, "", arithmetic<Sub>, Moves::none, folded<Sub>},
+      {"Mul", 7, latest, "", arithmetic<Mul>, Moves::none, folded<Mul>},
+      {"Div", 7, latest, "", arithmetic<Div>, Moves::none, folded<Div>},
+      {"Mod", 10, latest, "fmod", mod},
+      {"Pow", 7, latest, "", power},
+      {"Neg", 6, latest, "", negate, Moves::none, folded_negation},
+      {"Abs", 6, latest, "", absolute},
+      {"Sign", 9, latest, "", sign_op},
+      {"Sum", 8, latest, "", variadic<Add>},
+      {"Mean", 8, latest, "", mean_of_operands},
+      {"Max", 8, latest, "", variadic<Maximum>, Moves::none, folded<Maximum>},
+      {"Min", 8, latest, "", variadic<Minimum>, Moves::none, folded<Minimum>},
+      {"Clip", 6, 10, "min max", clip},
+      {"Clip", 11, latest, "", clip},
+  };
+  return records;
+}
+
+}  // namespace lathe::onnx

@@ -1,0 +1,150 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+
+#include "models/import/onnx/ops/op_functions.h"
+#include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/onnx/tensor_data.h"
+
+namespace lathe::onnx {
+
+namespace {
+
+/// [B, S, h * d] -> [B, h, S, d]
+Tensor heads_of(const OpCall& call, const Tensor& x, std::string_view attribute) {
+  if (x.rank() == 4) return call.ignore({attribute}), x;
+  const std::int64_t heads = call.integer(attribute);
+  const std::optional<Dim> size = x.size(2).divided_by(heads);
+  if (!size)
+    call.fail(fmt::format("{} columns do not divide into {} heads", x.size(2).to_string(), heads),
+              "import_attribute");
+  return x.reshape({x.size(0), x.size(1), heads, *size}).transpose(1, 2);
+}
+
+/// The parts of an attention: q [B, h, S, d], k and v [B, kv, T, d], with the past before the new ones.
+struct AttentionParts {
+  Tensor q, k, v;
+  Dim past = 0;
+  double scale = 1;
+};
+
+AttentionParts attention_parts(const OpCall& call) {
+  const Tensor q = call.tensor(0);
+  if (q.rank() != 3 && q.rank() != 4) call.fail("the query has neither 3 nor 4 dims", "import_operand");
+  AttentionParts parts{heads_of(call, q, "q_num_heads"), heads_of(call, call.tensor(1), "kv_num_heads"),
+                       heads_of(call, call.tensor(2), "kv_num_heads")};
+  if (call.has(4) != call.has(5)) call.fail("past_key and past_value are given together", "import_operand");
+  if (call.has(4)) {
+    parts.past = call.operand(4).shape()[2].unnamed();
+    parts.k = concat({call.tensor(4), parts.k}, 2);
+    parts.v = concat({call.tensor(5), parts.v}, 2);
+  }
+  if (call.has("scale")) {
+    parts.scale = call.real("scale");
+  } else {
+    const auto size = parts.q.size(3).value();
+    if (!size) call.fail("the size of a head is unknown", "import_size", "give the attribute scale");
+    parts.scale = 1 / std::sqrt(static_cast<double>(*size));
+  }
+  return parts;
+}
+
+/// Each key and value head serves several query heads, in a row.
+Tensor repeated_heads(const OpCall& call, const Tensor& x, const Dim& heads) {
+  if (x.size(1) == heads) return x;
+  const std::optional<Dim> times = heads.divided_by(x.size(1));
+  if (!times || !times->value()) call.fail("the query heads are no multiple of the key heads", "import_size");
+  return x.repeat_interleave(*times->value(), 1);
+}
+
+/// The mask for all T keys: keys after the end of a shorter mask are not seen.
+Tensor mask_of(const OpCall& call, const Dim& keys) {
+  const Tensor mask = call.tensor(3);
+  const Dim missing = keys - mask.size(-1).unnamed();
+  if (missing.is(0) || mask.size(-1).is(1)) return mask;
+  if (importing::sign_of(missing) != importing::Sign::positive) return mask;
+  const double hidden = mask.dtype() == boolean ? 0 : -std::numeric_limits<double>::infinity();
+  return padded(mask, mask.rank() - 1, 0, missing, hidden);
+}
+
+/// bool [S, T]: query i sees keys up to past + i.
+Tensor causal_mask_of(const OpCall& call, const AttentionParts& parts) {
+  const Tensor rows = call.graph().arange(parts.q.size(2), i64) + call.graph().dim_value(parts.past);
+  return call.graph().arange(parts.k.size(2), i64) <= rows.unsqueeze(1);
+}
+
+/// Adds a mask to scores: a bool one excludes keys, a float one is a bias.
+Tensor with_mask(const Tensor& scores, const Tensor& mask) {
+  if (mask.dtype() != boolean) return scores + mask.to(scores.dtype());
+  return where(mask, scores, scores.graph().constant(-std::numeric_limits<double>::infinity(), scores.dtype()));
+}
+
+Tensor with_masks(const OpCall& call, const AttentionParts& parts, Tensor scores) {
+  if (call.has(3)) scores = with_mask(scores, mask_of(call, parts.k.size(2)));
+  if (call.flag("is_causal", false)) scores = with_mask(scores, causal_mask_of(call, parts));
+  if (!call.has(6)) return scores;
+  const Tensor lengths = call.tensor(6).to(i64).reshape({parts.q.size(0), 1, 1, 1});
+  return with_mask(scores, call.graph().arange(parts.k.size(2), i64) < lengths);
+}
+
+/// softmax(q k^T * scale, capped, masked) v, step by step: Lathe fuses it. softmax_precision is at least kept:
+/// softmax is computed in f32 or f64.
+Results attention_op(const OpCall& call) {
+  const AttentionParts parts = attention_parts(call);
+  const Tensor q = parts.q, k = repeated_heads(call, parts.k, q.size(1)),
+               v = repeated_heads(call, parts.v, q.size(1));
+  const std::int64_t mode = call.integer("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3)
+    call.fail(fmt::format("the attribute qk_matmul_output_mode is {}", mode), "import_attribute");
+  DType precision = q.dtype();
+  if (call.has("softmax_precision"))
+    precision = dtype_of(call.integer("softmax_precision"), call.node().location.place());
+  const double soft_cap = call.real("softcap", 0);
+  const Tensor products = matmul(q, k.transpose(2, 3)) * parts.scale;
+  const Tensor capped = soft_cap > 0 ? tanh(products / soft_cap) * soft_cap : products;
+  const Tensor masked = with_masks(call, parts, capped);
+  const Tensor weights = softmax(masked.to(precision), -1);
+  Tensor y = matmul(weights.to(v.dtype()), v);
+  if (call.operand(0).rank() == 3) y = y.transpose(1, 2).reshape({q.size(0), q.size(2), q.size(1) * v.size(3)});
+  const Tensor scores[] = {products, capped, masked, weights.to(q.dtype())};
+  return {y, parts.k, parts.v, scores[mode]};
+}
+
+/// cos and sin [B, S, d/2], or tables [n, d/2] and positions [B, S]. Rotates the first elements of each head.
+Results rotary_embedding(const OpCall& call) {
+  const Tensor given = call.tensor(0);
+  const bool is_flat = given.rank() == 3;
+  const Tensor x = heads_of(call, given, "num_heads");
+  const Dim size = x.size(3).unnamed();
+  const std::int64_t rotated = call.integer("rotary_embedding_dim", 0);
+  const Dim part = rotated == 0 ? size : Dim(rotated);
+  const auto table = [&](std::size_t i) {
+    const Tensor cache = call.tensor(i);
+    return (call.has(3) ? gather(cache, from_front(call.tensor(3), cache.size(0).unnamed())) : cache).unsqueeze(1);
+  };
+  const Tensor cos = table(1), sin = table(2), first = part == size ? x : x.slice(3, 0, part);
+  const bool is_interleaved = call.flag("interleaved", false);
+  const Dim half = part / 2;
+  const Tensor a = is_interleaved ? first.slice(3, 0, part, 2) : first.slice(3, 0, half),
+               b = is_interleaved ? first.slice(3, 1, part, 2) : first.slice(3, half, part);
+  const Tensor real = cos * a - sin * b, imaginary = sin * a + cos * b;
+  Tensor y = is_interleaved ? stack({real, imaginary}, -1).reshape(first.shape()) : concat({real, imaginary}, 3);
+  if (part != size) y = concat({y, x.slice(3, part, size)}, 3);
+  return {is_flat ? y.transpose(1, 2).reshape(given.shape()) : y};
+}
+
+constexpr std::string_view attention_attributes =
+    "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision";
+
+}  // namespace
+
+std::span<const OpRecord> attention_ops() {
+  static constexpr OpRecord records[] = {
+      {"Attention", 23, latest, attention_attributes, attention_op},
+      {"RotaryEmbedding", 23, latest, "interleaved num_heads rotary_embedding_dim", rotary_embedding},
+  };
+  return records;
+}
+
+}  // namespace lathe::onnx

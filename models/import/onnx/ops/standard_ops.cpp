@@ -1,0 +1,16 @@
+#include "models/import/onnx/ops/standard_ops.h"
+
+namespace lathe::onnx {
+
+importing::OpTable standard_ops() {
+  importing::OpTable table;
+  for (const auto& group :
+       {arithmetic_ops(), comparison_ops(), function_ops(), activation_ops(), shape_ops(), source_ops(), view_ops(),
+        joining_ops(), indexing_ops(), sorting_ops(), reduction_ops(), product_ops(), norm_ops(), convolution_ops(),
+        pool_ops(), resize_ops(), attention_ops(), loss_ops(), quantization_ops()})
+    table.add("", group);
+  table.add("com.microsoft", contrib_ops());
+  return table;
+}
+
+}  // namespace lathe::onnx

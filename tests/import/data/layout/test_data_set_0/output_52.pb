@@ -1,0 +1,1 @@
+B52_ReduceMeanJ2zˆ½

@@ -1,0 +1,1 @@
+B58_ReduceMinJo7À

@@ -1,0 +1,1 @@
+B64_ReduceL1Jf‡B

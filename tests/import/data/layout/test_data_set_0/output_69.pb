@@ -1,0 +1,1 @@
+B69_ReduceSumSquareJคิyAสฺ๋AัA)þ@

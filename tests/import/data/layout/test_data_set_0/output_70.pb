@@ -1,0 +1,1 @@
+B70_ReduceSumSquareJò{B

@@ -1,0 +1,1 @@
+B71_ReduceSumSquareJ$гЬ‰@ќЉDA¦Зў@ЩLyA`N@Н9њ@ќРф@љЗB@ґЧ@

@@ -1,0 +1,1 @@
+B72_ReduceLogSumExpJ¦J@¦šl@òº@’ô@

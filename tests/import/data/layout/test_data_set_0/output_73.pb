@@ -1,0 +1,1 @@
+B73_ReduceLogSumExpJè+Š@

@@ -1,0 +1,2 @@
+B76_ReduceLogSumJצת@Wמ@M
+@

@@ -1,0 +1,1 @@
+B24_GatherElementsJöı¿˜&@

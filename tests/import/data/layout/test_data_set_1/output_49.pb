@@ -1,0 +1,1 @@
+B49_ReduceSumJ–›gA

@@ -1,0 +1,1 @@
+B52_ReduceMeanJ¹gš>

@@ -1,0 +1,1 @@
+B55_ReduceMaxJ\ƒ@

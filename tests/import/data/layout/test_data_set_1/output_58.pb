@@ -1,0 +1,1 @@
+B58_ReduceMinJ­9À

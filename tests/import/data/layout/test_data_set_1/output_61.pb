@@ -1,0 +1,1 @@
+B61_ReduceProdJ_m<

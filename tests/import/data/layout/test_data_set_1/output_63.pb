@@ -1,0 +1,1 @@
+B63_ReduceL1J-éNA~MuAÈý°AŒãgA

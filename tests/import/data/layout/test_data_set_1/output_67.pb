@@ -1,0 +1,1 @@
+B67_ReduceL2J!7A

@@ -1,0 +1,1 @@
+B69_ReduceSumSquareJ?BŠA¥áAø¦ZBÕÌöA

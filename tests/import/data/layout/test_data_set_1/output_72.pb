@@ -1,0 +1,1 @@
+B72_ReduceLogSumExpJRU@^ê@	Ë˜@8‡@

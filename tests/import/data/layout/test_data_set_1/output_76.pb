@@ -1,0 +1,1 @@
+B76_ReduceLogSumJU	@T"@p±û?…@

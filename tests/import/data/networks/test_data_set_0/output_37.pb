@@ -1,0 +1,1 @@
+B37_DynamicQuantizeLinearJœ

@@ -1,0 +1,1 @@
+B09_LayerNormalizationJgÎ?šGH?Áì/?

@@ -1,0 +1,1 @@
+B33_SoftmaxCrossEntropyLossJâyL@

@@ -1,0 +1,1 @@
+B34_NegativeLogLikelihoodLossJÓ.™?

@@ -1,0 +1,1 @@
+B09_LayerNormalizationJéÌ?O4\?àq5??q@?

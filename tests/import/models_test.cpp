@@ -1,0 +1,82 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/grad.h"
+#include "frontend/ops/derived_ops.h"
+#include "ir/tensor/interpret/interpreter.h"
+#include "tests/import/support/model_case.h"
+#include "tests/support/texts/test_data.h"
+
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+std::filesystem::path model_folder(const std::string& name) { return test_data("import/data/" + name); }
+
+/// One import serves both sizes.
+void check_model(const std::string& name, bool is_compiled) {
+  const importing::ImportedGraph imported = importing::import_graph(model_folder(name) / "model.onnx");
+  const std::vector<ModelRun> runs = model_runs(model_folder(name));
+  CHECK(runs.size() == 2);
+  for (const ModelRun& run : runs) {
+    INFO(name);
+    const auto fault = difference(run_imported(imported, run.inputs, is_compiled), run.outputs, {1e-5, 1e-5});
+    CHECK(fault.value_or("") == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("models: interpreted graphs give the numbers of ONNX Runtime at two sizes") {
+  for (const char* name : {"bert", "gpt2", "vit", "llama", "external"}) check_model(name, false);
+}
+
+TEST_CASE("ops: interpreted graphs give the numbers of ONNX Runtime at two sizes") {
+  for (const char* name : {"elementwise", "layout", "networks", "contrib"}) check_model(name, false);
+}
+
+TEST_CASE("models: compiled graphs give the numbers of ONNX Runtime at two sizes") {
+  for (const char* name : {"bert", "llama"}) check_model(name, true);
+}
+
+TEST_CASE("models: sizes in shape computations become the named dims of the inputs") {
+  const importing::ImportedGraph imported = importing::import_graph(model_folder("bert") / "model.onnx");
+  CHECK(imported.outputs.at("last_hidden_state").value().type().to_string() == "f32[batch_size, sequence_length, 8]");
+  CHECK(imported.outputs.at("pooler_output").value().type().to_string() == "f32[batch_size, 8]");
+  for (const ir::Node& node : imported.graph.ir().nodes)
+    for (const Dim& dim : node.type.shape)
+      for (const std::string& name : dim.unknowns()) CHECK((name == "batch_size" || name == "sequence_length"));
+}
+
+TEST_CASE("models: weights are parameters by their names, and large buffers of bools are states") {
+  const importing::ImportedGraph imported = importing::import_graph(model_folder("gpt2") / "model.onnx");
+  CHECK(imported.parameters.contains("h.1.mlp.c_proj.weight"));
+  CHECK(imported.parameters.get("wte.weight").shape() == std::vector<std::int64_t>{13, 8});
+  CHECK(imported.graph.parameters().size() == imported.parameters.names().size());
+}
+
+TEST_CASE("models: gradients of an imported graph are those of finite differences") {
+  const importing::ImportedGraph imported = importing::import_graph(model_folder("vit") / "model.onnx");
+  const Tensor loss = imported.outputs.at("logits").square().sum();
+  imported.graph.output("loss", loss);
+  const std::vector<Tensor> weights = imported.graph.parameters();
+  const std::vector<Tensor> gradients = grad(loss, weights);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    imported.graph.output("d " + weights[i].value().node().name, gradients[i]);
+  const ir::Graph graph = imported.graph.finish();
+  Tensors arguments = model_runs(model_folder("vit"))[0].inputs;
+  arguments.merge(imported.parameters.values());
+  const Tensors exact = ir::interpret(graph, arguments, {.round = false});
+  for (const Tensor& weight : weights) {
+    const std::string& name = weight.value().node().name;
+    const double eps = 1e-2, at = arguments.at(name).get(0);
+    const auto loss_at = [&](double value) {
+      arguments.at(name).set(0, value);
+      return ir::interpret(graph, arguments, {.round = false}).at("loss").item();
+    };
+    const double difference = (loss_at(at + eps) - loss_at(at - eps)) / (2 * eps);
+    arguments.at(name).set(0, at);
+    INFO(name);
+    CHECK(exact.at("d " + name).get(0) == Approx(difference).epsilon(2e-3).margin(1e-4));
+  }
+}
