@@ -1,0 +1,69 @@
+// Runs an encoder from an ONNX file for bench/run_encoder.py: reads commands line by line, answers with lines of
+// JSON.
+//   bench_encoder [THREADS]
+//   open FILE             imports and compiles the file
+//   sizes BATCH LENGTH    makes inputs of these sizes: {"values": [...]}, the first 64 numbers of the result
+//   run N                 runs it N times: {"seconds": [...]}
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <sstream>
+
+#include "bench/serve_commands.h"
+#include "models/import/import.h"
+#include "runtime/compile.h"
+
+namespace {
+
+using namespace lathe;
+
+class Server {
+ public:
+  explicit Server(int threads) : threads_(threads) {}
+
+  std::string answer(const std::string& line) {
+    std::istringstream words(line);
+    std::string verb;
+    words >> verb;
+    if (verb == "run") return bench::timed_runs(words, [&] { executable_->run(inputs_, outputs_); });
+    if (verb == "open") {
+      std::string file;
+      words >> file;
+      open(file);
+      return "{}";
+    }
+    std::int64_t batch = 0, length = 0;
+    words >> batch >> length;
+    set_sizes(batch, length);
+    executable_->run(inputs_, outputs_);
+    const auto values = outputs_.at("last_hidden_state").as<float>().first(64);
+    return fmt::format("{{\"values\":[{}]}}", fmt::join(values, ","));
+  }
+
+ private:
+  void open(const std::string& file) {
+    importing::ImportedGraph imported = importing::import_graph(file);
+    const ir::Graph graph = imported.graph.finish();
+    executable_.emplace(compile(graph, {.threads = threads_, .parameters = imported.parameters}));
+  }
+
+  /// The inputs of bench/peers/encoder_worker.py: the last quarter of the first text is padding.
+  void set_sizes(std::int64_t batch, std::int64_t length) {
+    HostTensor tokens(i64, {batch, length}), mask(i64, {batch, length});
+    for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+      tokens.set_int(i, (i * 7919 + 13) % 30522);
+      mask.set_int(i, i < length - length / 4 || i >= length ? 1 : 0);
+    }
+    inputs_.set("input_ids", std::move(tokens));
+    inputs_.set("attention_mask", std::move(mask));
+  }
+
+  int threads_;
+  std::optional<Executable> executable_;
+  Tensors inputs_, outputs_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return lathe::bench::serve_commands<Server>(argc, argv); }

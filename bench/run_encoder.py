@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""An encoder of MiniLM's size from an ONNX file: Lathe, ONNX Runtime and OpenVINO in turns.
+
+Usage: bench/run_encoder.py [--build FOLDER] [--peers FOLDER] [--threads N] [--rounds N] [BATCHxLENGTH ...]
+PEERS is a virtual environment with numpy, onnx, onnxruntime and openvino (PyPI). Random weights, f32. Prints medians over the rounds, and
+fails if the results differ by more than 1e-4.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+here = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(here / 'peers'))
+from workers import Worker, add_common_options, machine, measure_in_turns  # noqa: E402
+
+SIZES = ['1x16', '1x128', '8x128', '32x128', '8x512']
+
+
+def flops(batch, length):
+    width, inner, layers = 384, 1536, 6
+    return batch * length * layers * (2 * (4 * width * width + 2 * width * inner) + 4 * length * width)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_common_options(parser)
+    parser.add_argument('--budget', type=float, default=4, help='seconds of runs of each program in one case')
+    parser.add_argument('sizes', nargs='*', default=SIZES)
+    options = parser.parse_args()
+    python = str(options.peers / 'bin/python')
+    print(f'{machine()}, {options.threads} threads')
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / 'encoder.onnx'
+        subprocess.run([python, here / 'peers/encoder_file.py', file], check=True)
+        own = Worker('Lathe', [str(options.build / 'bench/bench_encoder'), str(options.threads)])
+        workers = [own] + [Worker(name, [python, str(here / 'peers/encoder_worker.py'), name, str(options.threads)])
+                           for name in ('onnxruntime', 'openvino')]
+        for worker in workers:
+            worker.ask(f'open {file}')
+        print('| batch x length | Lathe ms | GFLOP/s | ONNX Runtime ms | OpenVINO ms | better / Lathe |')
+        print('|---|---|---|---|---|---|')
+        for size in options.sizes:
+            batch, length = map(int, size.split('x'))
+            values = [worker.ask(f'sizes {batch} {length}')['values'] for worker in workers]
+            worst = max(abs(a - b) for other in values[1:] for a, b in zip(values[0], other))
+            if worst > 1e-4:
+                sys.exit(f'{size}: results differ by {worst}')
+            took = measure_in_turns(workers, options)
+            lathe, *peers = (took[worker.name] for worker in workers)
+            print(f'| {size} | {1e3 * lathe:.2f} | {flops(batch, length) / lathe * 1e-9:.0f} | '
+                  + ' | '.join(f'{1e3 * seconds:.2f}' for seconds in peers) + f' | {min(peers) / lathe:.2f} |', flush=True)
+
+
+if __name__ == '__main__':
+    main()
