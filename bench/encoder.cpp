@@ -45,7 +45,7 @@ class Server {
   void open(const std::string& file) {
     importing::ImportedGraph imported = importing::import_graph(file);
     const ir::Graph graph = imported.graph.finish();
-    executable_.emplace(compile(graph, {.threads = threads_, .parameters = imported.parameters}));
+    executable_.emplace(compile(graph, {.parameters = imported.parameters, .threads = threads_}));
   }
 
   /// The inputs of bench/peers/encoder_worker.py: the last quarter of the first text is padding.

@@ -37,7 +37,7 @@ TargetCpu base_of(std::string_view name) {
 /// Returns `features` with one of them, such as "+amx-bf16", set as given.
 std::string with_feature(const std::string& features, std::string_view feature) {
   std::string result;
-  for (const std::string_view one : at_commas(features))
+  for (const std::string_view one : syntax::at_commas(features))
     if (one.substr(1) != feature.substr(1)) result += fmt::format("{},", one);
   return result + std::string(feature);
 }
@@ -74,7 +74,7 @@ std::span<const std::string_view> TargetCpu::names() {
 
 TargetCpu TargetCpu::named(std::string_view name) {
   TargetCpu target = base_of(name.substr(0, name.find(',')));
-  for (const std::string_view feature : at_commas(name) | std::views::drop(1)) {
+  for (const std::string_view feature : syntax::at_commas(name) | std::views::drop(1)) {
     if (feature == "+prefer-128-bit" || feature == "+prefer-256-bit") {  // shorter vectors, the same instructions
       target.vector_bits = std::min(target.vector_bits, feature == "+prefer-128-bit" ? 128 : 256);
       continue;
@@ -94,7 +94,7 @@ bool TargetCpu::runs_here() const {
   if (*this == here) return true;
   // LLVM may use all features of a model, including those that Lathe does not query.
   if (!cpu.starts_with("x86-64-") && cpu != here.cpu) return false;
-  return std::ranges::all_of(at_commas(features), [&](std::string_view feature) {
+  return std::ranges::all_of(syntax::at_commas(features), [&](std::string_view feature) {
     return !feature.starts_with('+') || here.has(feature.substr(1));
   });
 }

@@ -48,12 +48,13 @@ constexpr CpuInfo cpus[] = {
 };
 
 bool has(std::string_view features, std::string_view wanted) {
-  const std::vector<std::string_view> all = at_commas(features);
+  const std::vector<std::string_view> all = syntax::at_commas(features);
   return std::ranges::find(all, wanted) != all.end();
 }
 
 bool has_all(std::string_view features, std::string_view wanted) {
-  return std::ranges::all_of(at_commas(wanted), [&](std::string_view feature) { return has(features, feature); });
+  return std::ranges::all_of(syntax::at_commas(wanted),
+                             [&](std::string_view feature) { return has(features, feature); });
 }
 
 std::string kibibytes(std::int64_t bytes) { return fmt::format("{} KiB", bytes >> 10); }

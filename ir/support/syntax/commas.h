@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lathe {
+namespace lathe::syntax {
 
 /// Splits "+avx2,+fma" at commas. The parts refer to the text; an empty text has none.
 inline std::vector<std::string_view> at_commas(std::string_view list) {
@@ -13,4 +13,4 @@ inline std::vector<std::string_view> at_commas(std::string_view list) {
   return parts;
 }
 
-}  // namespace lathe
+}  // namespace lathe::syntax

@@ -50,7 +50,7 @@ void require_effects(const CLI::App& command, bool is_library) {
 /// Returns --target with the prefix of GPUs: sm_90a becomes cuda:sm_90a.
 std::string full_targets(const std::string& list) {
   std::string targets;
-  for (const std::string_view name : at_commas(list))
+  for (const std::string_view name : syntax::at_commas(list))
     targets += fmt::format("{}{}{}", targets.empty() ? "" : ",", name.starts_with("sm_") ? "cuda:" : "", name);
   return targets;
 }
@@ -91,7 +91,7 @@ void add_library_options(CLI::App& command, EmitOptions& options) {
 }  // namespace
 
 std::set<std::string> emitted_kinds(const std::string& list) {
-  const std::vector<std::string_view> kinds = at_commas(list);
+  const std::vector<std::string_view> kinds = syntax::at_commas(list);
   return {kinds.begin(), kinds.end()};
 }
 

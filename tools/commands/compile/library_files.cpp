@@ -28,7 +28,7 @@ namespace {
 /// x86-64-v3,x86-64-v4,+amx-tile.
 std::vector<std::string> levels_of(const std::string& targets) {
   std::vector<std::string> levels;
-  for (const std::string_view part : at_commas(targets)) {
+  for (const std::string_view part : syntax::at_commas(targets)) {
     const bool is_feature = part.starts_with('+') || part.starts_with('-');
     if (is_feature && !levels.empty())
       (levels.back() += ',') += part;
@@ -41,7 +41,7 @@ std::vector<std::string> levels_of(const std::string& targets) {
 /// Returns the graphs of a model's directory that --part lists.
 std::vector<LibraryGraph> folder_graphs(const EmitOptions& options) {
   std::vector<LibraryGraph> graphs;
-  const std::vector<std::string_view> listed = at_commas(options.part);
+  const std::vector<std::string_view> listed = syntax::at_commas(options.part);
   const std::vector<std::string> parts(listed.begin(), listed.end());
   for (const std::string& part : parts) {
     const auto known = graph_parts().find(part);

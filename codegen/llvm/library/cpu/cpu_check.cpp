@@ -95,7 +95,7 @@ std::set<std::string> used_features(const TargetCpu& target) {
     llvm::X86::getFeaturesForCPU(target.cpu, named);
   std::set<std::string> used;
   for (const llvm::StringRef name : named) used.insert(name.str());
-  for (const std::string_view feature : at_commas(target.features)) {
+  for (const std::string_view feature : syntax::at_commas(target.features)) {
     if (feature.starts_with('+')) used.emplace(feature.substr(1));
     if (feature.starts_with('-')) used.erase(std::string(feature.substr(1)));
   }
