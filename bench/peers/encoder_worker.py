@@ -1,5 +1,5 @@
 """ONNX Runtime or OpenVINO as a process that waits for commands: bench/run_encoder.py starts it; the commands are those of
-bench/encoder.cpp. encoder_worker.py onnxruntime|openvino THREADS"""
+bench/workers/encoder.cpp. encoder_worker.py onnxruntime|openvino THREADS"""
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 """The models of papers in PyTorch as a process that waits for commands: bench/run_papers.py starts it; the commands
-are those of bench/papers.cpp. papers_worker.py eager|compile THREADS"""
+are those of bench/workers/papers.cpp. papers_worker.py eager|compile THREADS"""
 import pathlib
 import sys
 

@@ -1,5 +1,5 @@
 """PyTorch's recurrent layers and recurrences as a process that waits for commands: bench/run_recurrent.py starts it;
-the commands are those of bench/recurrent.cpp. recurrent_worker.py eager|compile THREADS"""
+the commands are those of bench/workers/recurrent.cpp. recurrent_worker.py eager|compile THREADS"""
 import sys
 
 import torch
