@@ -110,3 +110,12 @@ TEST_CASE("text: the nodes of a function have the call in their locations") {
   CHECK(without_columns(text_of(model)).find("add %x, %x : f32[n] loc(\"model.onnx:call/sum\")") !=
         std::string::npos);
 }
+
+TEST_CASE("text: single numbers are parameters if their names have a module path") {
+  ModelWriter model;
+  model.input("x", {"n"}).floats("clip.logit_scale", {}, {2}).floats("scalar_tensor_default", {}, {3});
+  model.node("", "Mul", {"x", "clip.logit_scale"}, {"y"}).node("", "Mul", {"y", "scalar_tensor_default"}, {"z"});
+  const std::string text = text_of(model.output("z"));
+  CHECK(text.find("parameter %clip.logit_scale: f32[]") != std::string::npos);
+  CHECK(text.find("values=[3.0]") != std::string::npos);
+}

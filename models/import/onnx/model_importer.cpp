@@ -15,16 +15,12 @@ namespace {
 
 constexpr int max_depth = 64;  // of calls and branches
 
-/// Names that exporters give to numbers in the code of a model, such as "onnx::Div_12", "/Constant_output_0",
-/// "val_7".
-bool is_generated(Text name) {
-  return name.starts_with("onnx::") || name.starts_with("/") || name.starts_with("_") || name.starts_with("val_") ||
-         name.find("onstant") != Text::npos || name.find_first_not_of("0123456789") == Text::npos;
-}
-
-/// Returns whether a float tensor is trained: not a single number that an exporter has named.
+/// Whether a float tensor is trained: not a single number in the code of a model, whose name has no module path:
+/// "scalar_tensor_default", "onnx::Div_12", "/layers.0/Constant_output_0".
 bool is_parameter(const HostTensor& tensor, Text name) {
-  return is_float(tensor.dtype()) && (tensor.numel() > 1 || !is_generated(name)) && tensor.numel() > 0;
+  if (!is_float(tensor.dtype()) || tensor.numel() == 0) return false;
+  const bool has_module = name.find('.') != Text::npos && !name.starts_with("/") && !name.starts_with("onnx::");
+  return tensor.numel() > 1 || has_module;
 }
 
 /// Returns the module of a node with a path: "layers.0.attn" for "/layers.0/attn/MatMul".
