@@ -55,7 +55,7 @@ struct OptimizerSettings {
   std::optional<std::int64_t> decay_every = {};  ///< of the schedule step; by default a third of the steps
   std::optional<double> decay_factor = {};       ///< of the schedule step; by default 0.1
 
-  /// Returns these settings. Those that are not given and that the optimizer has come from `defaults`.
+  /// Returns these settings, completed by those of `defaults` that the optimizer has.
   OptimizerSettings with_defaults(const OptimizerSettings& defaults) const;
   /// Throws UserError [train_options] for numbers out of range, and for settings that the optimizer or the schedule
   /// does not have.

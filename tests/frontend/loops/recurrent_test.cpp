@@ -118,7 +118,7 @@ TEST_CASE("recurrences in chunks equal a loop over the steps, with gradients", "
     }
 }
 
-TEST_CASE("layers with a recurrence go on from their state", "[recurrent]") {
+TEST_CASE("layers with a recurrence continue from their state", "[recurrent]") {
   Graph g{"steps"};
   const nn::Module root("Module", f64);
   const nn::Mamba2 mamba(root, "mamba", 6, {.heads = 4, .head_size = 3, .state_size = 5, .groups = 2, .chunk = 4});

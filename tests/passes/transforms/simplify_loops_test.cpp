@@ -71,7 +71,8 @@ TEST_CASE("simplify-loops: loops that carry different values stay apart", "[loop
   CHECK(text(simplify_loops(graph)) == text(graph));
 }
 
-TEST_CASE("simplify-loops: what no result needs is dropped, and what does not change moves out", "[loops]") {
+TEST_CASE("simplify-loops: values that no result needs are dropped, and values that do not change move out",
+          "[loops]") {
   const ir::Graph graph = parse(
       R"(graph @g(input %h: f64[3], input %c: f64[3], input %x: f64[n, 3], input %w: f64[3], input %unused: f64[n, 2]) {
   %1 = constant {dtype=f64, shape=[], values=[2.0]}
