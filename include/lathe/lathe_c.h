@@ -33,6 +33,8 @@
 extern "C" {
 #endif
 
+// NOLINTBEGIN(modernize-use-using): it is C.
+
 /// The version of this header's ABI.
 #define LATHE_C_ABI_VERSION 1
 
@@ -283,6 +285,8 @@ LATHE_C_API lathe_status lathe_parameters_set_dlpack(lathe_parameters* parameter
 /// alive after the value is set again or the store is destroyed. A value that a GPU has too is an error.
 LATHE_C_API lathe_status lathe_parameters_share_dlpack(const lathe_parameters* parameters, const char* name,
                                                        struct DLManagedTensor** tensor);
+
+// NOLINTEND(modernize-use-using)
 
 #ifdef __cplusplus
 }

@@ -35,7 +35,7 @@ class ModuleCode {
                         llvm::GlobalValue::LinkageTypes linkage, std::initializer_list<const char*> names = {});
   llvm::BasicBlock* block(const std::string& name);
   /// Returns a block that returns an error.
-  llvm::BasicBlock* returning(int error);
+  llvm::BasicBlock* returning(int which);
   llvm::BasicBlock* returning(LibraryError error) { return returning(static_cast<int>(error)); }
   /// Continues in a new block if the condition holds; otherwise branches to `other`.
   void require(Value* condition, llvm::BasicBlock* other);
