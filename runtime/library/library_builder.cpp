@@ -32,7 +32,11 @@ class LibraryBuilder {
         throw UserError(
             fmt::format("a library runs in one process, and @{} exchanges values with others", program.name),
             "one_process", "give a graph of one process");
-    messages_.add_all(machine.messages(plan.prefix));
+    messages_.add_all({"no error", machine.no_level_message(plan.prefix),
+                       fmt::format("the library is not initialised: call {}_init first", plan.prefix),
+                       "a pointer to the library, to a call or to dims is null", "the pointer to the states is null",
+                       "the pointer to the workspace is null"});
+    messages_.add_all(machine.own_messages());
     code_.prefix = plan.prefix;
     code_.init = plan.init;
     code_.describe = plan.description;

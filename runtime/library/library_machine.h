@@ -41,8 +41,10 @@ class LibraryMachine {
  public:
   virtual ~LibraryMachine() = default;
 
-  /// Returns the messages of codegen::LibraryError, in its order.
-  virtual std::vector<std::string> messages(const std::string& prefix) const = 0;
+  /// Returns the message of LibraryError::no_level.
+  virtual std::string no_level_message(const std::string& prefix) const = 0;
+  /// Returns the messages of the errors that only libraries of this backend have, in the order of LibraryError.
+  virtual std::vector<std::string> own_messages() const = 0;
   /// Returns the alignment in bytes of the memory of tensors of a call. `element` is that of an element.
   virtual std::int64_t tensor_alignment(std::int64_t element) const { return element; }
   /// Whether constants of programs are stored with the embedded parameters, in Library::weights.

@@ -16,7 +16,6 @@ llvm::Value* ArgumentChecks::field(Value* rows, Value* i, RangeField which) {
 
 /// Emits a shell sort of `order`, the numbers of ranges, by their keys.
 void ArgumentChecks::emit_sort(Value* order, Value* keys, Value* count) {
-  const auto at = [&](Value* array, Value* i) { return b_.CreateLoad(i64(), word(array, i)); };
   llvm::AllocaInst *gap_at = b_.CreateAlloca(i64(), nullptr, "gap"), *to_at = b_.CreateAlloca(i64(), nullptr, "to");
   repeat(count, [&](Value* i) { b_.CreateStore(i, word(order, i)); });
   b_.CreateStore(b_.CreateLShr(count, 1), gap_at);
@@ -26,16 +25,16 @@ void ArgumentChecks::emit_sort(Value* order, Value* keys, Value* count) {
                [&] {
                  repeat(b_.CreateSub(count, gap()), [&](Value* i) {
                    b_.CreateStore(b_.CreateAdd(i, gap()), to_at);
-                   Value *moved = at(order, to()), *key = at(keys, moved);
+                   Value *moved = load_word(order, to()), *key = load_word(keys, moved);
                    const auto before = [&] { return b_.CreateSub(to(), gap()); };
                    repeat_while(
                        [&] {
                          Value* is_inside = b_.CreateICmpSGE(before(), number(0));
-                         Value* from = at(order, b_.CreateSelect(is_inside, before(), number(0)));
-                         return b_.CreateAnd(is_inside, b_.CreateICmpUGT(at(keys, from), key));
+                         Value* from = load_word(order, b_.CreateSelect(is_inside, before(), number(0)));
+                         return b_.CreateAnd(is_inside, b_.CreateICmpUGT(load_word(keys, from), key));
                        },
                        [&] {
-                         b_.CreateStore(at(order, before()), word(order, to()));
+                         b_.CreateStore(load_word(order, before()), word(order, to()));
                          b_.CreateStore(before(), to_at);
                        });
                    b_.CreateStore(moved, word(order, to()));
@@ -61,8 +60,8 @@ void ArgumentChecks::emit_find_overlap() {
     b_.CreateStore(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, b_.CreateLoad(i64(), to), end), to);
   };
   repeat(count, [&](Value* i) {
-    Value* range = b_.CreateLoad(i64(), word(order, i));
-    Value *first = b_.CreateLoad(i64(), word(starts, range)), *end = b_.CreateLoad(i64(), word(ends, range));
+    Value* range = load_word(order, i);
+    Value *first = load_word(starts, range), *end = load_word(ends, range);
     when(b_.CreateICmpNE(first, end), [&] {
       Value* is_written = b_.CreateICmpNE(field(rows, range, RangeField::is_written), number(0));
       Value* taken = b_.CreateSelect(is_written, b_.CreateLoad(i64(), end_at), b_.CreateLoad(i64(), written_end_at));
@@ -84,16 +83,15 @@ void ArgumentChecks::emit_check_memory() {
         *count = check_memory_->getArg(3);
   llvm::AllocaInst* found = b_.CreateAlloca(i64(), nullptr, "error");
   llvm::BasicBlock* failed = block("failed");
-  const auto at = [&](Value* array, Value* i) { return b_.CreateLoad(i64(), word(array, i)); };
-  const auto is_empty = [&](Value* i) { return b_.CreateICmpEQ(at(starts, i), at(ends, i)); };
+  const auto is_empty = [&](Value* i) { return b_.CreateICmpEQ(load_word(starts, i), load_word(ends, i)); };
   const auto require_or = [&](Value* condition, Value* i, int offset) {
     b_.CreateStore(b_.CreateAdd(field(rows, i, RangeField::error), number(offset)), found);
     require(condition, failed);
   };
   repeat(count, [&](Value* i) {
     when(b_.CreateNot(is_empty(i)), [&] {
-      require_or(b_.CreateICmpNE(at(starts, i), number(0)), i, 0);
-      Value* rest = b_.CreateAnd(at(starts, i), field(rows, i, RangeField::alignment_mask));
+      require_or(b_.CreateICmpNE(load_word(starts, i), number(0)), i, 0);
+      Value* rest = b_.CreateAnd(load_word(starts, i), field(rows, i, RangeField::alignment_mask));
       require_or(b_.CreateICmpEQ(rest, number(0)), i, 1);
     });
   });
@@ -102,8 +100,8 @@ void ArgumentChecks::emit_check_memory() {
     repeat(count, [&](Value* i) {
       when(b_.CreateICmpNE(field(rows, i, RangeField::is_written), number(0)), [&] {
         repeat(count, [&](Value* j) {
-          Value* meets = b_.CreateAnd(b_.CreateICmpULT(at(starts, i), at(ends, j)),
-                                      b_.CreateICmpULT(at(starts, j), at(ends, i)));
+          Value* meets = b_.CreateAnd(b_.CreateICmpULT(load_word(starts, i), load_word(ends, j)),
+                                      b_.CreateICmpULT(load_word(starts, j), load_word(ends, i)));
           Value* is_apart = b_.CreateOr({b_.CreateICmpEQ(i, j), b_.CreateNot(meets), is_empty(i), is_empty(j)});
           require_or(is_apart, i, 2);
         });

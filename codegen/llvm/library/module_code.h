@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <concepts>
 #include <map>
 #include <string>
 #include <vector>
@@ -50,7 +51,8 @@ class ModuleCode {
 
   Value* word(Value* base, Value* index) { return b_.CreateGEP(i64(), base, index); }
   Value* word(Value* base, std::int64_t index) { return word(base, number(index)); }
-  Value* load_word(Value* base, std::int64_t index) { return b_.CreateLoad(i64(), word(base, index)); }
+  Value* load_word(Value* base, Value* index) { return b_.CreateLoad(i64(), word(base, index)); }
+  Value* load_word(Value* base, std::integral auto index) { return load_word(base, number(index)); }
   Value* load_pointer(Value* base, std::int64_t index) { return b_.CreateLoad(ptr(), word(base, index)); }
   Value* byte(Value* base, Value* offset) { return b_.CreateGEP(b_.getInt8Ty(), base, offset); }
   Value* at_least(Value* value, std::int64_t least) {

@@ -14,14 +14,11 @@ namespace {
 
 class CpuMachine final : public LibraryMachine {
  public:
-  std::vector<std::string> messages(const std::string& prefix) const override {
-    return {"no error",
-            fmt::format("this CPU supports none of the levels that {} was compiled for", prefix),
-            fmt::format("the library is not initialised: call {}_init first", prefix),
-            "a pointer to the library, to a call or to dims is null",
-            "the pointer to the states is null",
-            "the pointer to the workspace is null",
-            "workers need a function parallel_for and a count of 1 or more"};
+  std::string no_level_message(const std::string& prefix) const override {
+    return fmt::format("this CPU supports none of the levels that {} was compiled for", prefix);
+  }
+  std::vector<std::string> own_messages() const override {
+    return {"workers need a function parallel_for and a count of 1 or more"};
   }
 
   std::vector<codegen::LibraryGroup> groups(const Program& program, const MemoryPlan& plan) const override {

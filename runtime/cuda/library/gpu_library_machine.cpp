@@ -38,15 +38,13 @@ void check_grid(const Program& program, const kernel::Kernel& kernel, const GpuI
 
 }  // namespace
 
-std::vector<std::string> GpuLibraryMachine::messages(const std::string& prefix) const {
-  return {"no error",
-          fmt::format("the GPU of the current context supports none of the architectures that {} was compiled for",
-                      prefix),
-          fmt::format("the library is not initialised: call {}_init first", prefix),
-          "a pointer to the library, to a call or to dims is null",
-          "the pointer to the states is null",
-          "the pointer to the workspace is null",
-          "the pointer to the functions of the CUDA driver is null",
+std::string GpuLibraryMachine::no_level_message(const std::string& prefix) const {
+  return fmt::format("the GPU of the current context supports none of the architectures that {} was compiled for",
+                     prefix);
+}
+
+std::vector<std::string> GpuLibraryMachine::own_messages() const {
+  return {"the pointer to the functions of the CUDA driver is null",
           "the device memory for constants is null, or does not start at a multiple of 16 bytes",
           "a launch has more blocks of threads than CUDA allows: make the sizes smaller"};
 }

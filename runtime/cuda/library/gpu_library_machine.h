@@ -16,7 +16,8 @@ class GpuLibraryMachine final : public LibraryMachine {
   /// `archs` are those of the levels.
   explicit GpuLibraryMachine(std::vector<Arch> archs) : archs_(std::move(archs)) {}
 
-  std::vector<std::string> messages(const std::string& prefix) const override;
+  std::string no_level_message(const std::string& prefix) const override;
+  std::vector<std::string> own_messages() const override;
   /// Kernels rely on it.
   std::int64_t tensor_alignment(std::int64_t element) const override { return element < 16 ? 16 : element; }
   bool stores_constants() const override { return true; }

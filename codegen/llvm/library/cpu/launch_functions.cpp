@@ -88,7 +88,7 @@ void LaunchFunctions::emit_run_chunk() {
   Value* count = field(record, LaunchRecord::count);
   Value* buffers = b_.CreateAlloca(ptr(), count, "buffers");
   repeat(count, [&](Value* i) {
-    Value* offset = b_.CreateMul(worker, b_.CreateLoad(i64(), word(strides, i)));
+    Value* offset = b_.CreateMul(worker, load_word(strides, i));
     b_.CreateStore(byte(b_.CreateLoad(ptr(), word(given, i)), offset), word(buffers, i));
   });
   run_on(buffers);

@@ -147,8 +147,8 @@ class Waiters : public ModuleCode {
                        number(count * word_bytes), stream}));
       return_unless_none(call_driver(b_, functions, DriverFunction::synchronize, {stream}));
       repeat(number(count), [&](Value* i) {
-        Value* code = b_.CreateLoad(i64(), word(codes, i));
-        Value* first = b_.CreateLoad(i64(), word(first_of, b_.CreateAdd(i, number(at))));
+        Value* code = load_word(codes, i);
+        Value* first = load_word(first_of, b_.CreateAdd(i, number(at)));
         when_returning(b_.CreateICmpNE(code, number(0)), [&] {
           Value* which = b_.CreateAdd(first, b_.CreateSub(code, number(1)));
           return b_.CreateLoad(i32(), b_.CreateGEP(i32(), errors, which));

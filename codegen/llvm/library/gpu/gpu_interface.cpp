@@ -187,7 +187,7 @@ void GpuInterface::emit_release() {
   llvm::AllocaInst* first = b_.CreateAlloca(i32(), nullptr, "first_error");
   b_.CreateStore(number32(0), first);
   b_.CreateStore(number32(0), half_word(instance, InstanceLayout::key));
-  Value* count = b_.CreateLoad(i64(), word(bytes(counts, "kernel_counts", llvm::Align(8)), of));
+  Value* count = load_word(bytes(counts, "kernel_counts", llvm::Align(8)), of);
   repeat(count, [&](Value* i) {
     Value* code = call_driver(b_, driver_functions(b_, instance), DriverFunction::unload_module,
                               {b_.CreateLoad(ptr(), word(word(instance, GpuInstanceLayout::modules), i))});
