@@ -32,13 +32,20 @@ std::string timed_runs(std::istringstream& words, const Run& run) {
   return fmt::format("{{\"seconds\":[{}]}}", fmt::join(seconds, ","));
 }
 
-/// Answers each line of standard input with a line of JSON, Server::answer(line), and prints one first. The server is
+/// Answers each line of standard input with a line of JSON, and prints one first. "run N" runs the server N times and
+/// answers with the seconds of each run. All other lines are answered by Server::answer(verb, words). The server is
 /// made with a number of threads: argv[1], or one per CPU. Returns the exit status.
 template <class Server>
 int serve_commands(int argc, char** argv) try {
   Server server(argc > 1 ? std::max(1, std::atoi(argv[1])) : usable_cpus());
   std::cout << "{}" << std::endl;
-  for (std::string line; std::getline(std::cin, line);) std::cout << server.answer(line) << std::endl;
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string verb;
+    words >> verb;
+    const auto run = [&] { server.run(); };
+    std::cout << (verb == "run" ? timed_runs(words, run) : server.answer(verb, words)) << std::endl;
+  }
   return 0;
 } catch (const Error& error) {
   fmt::print(stderr, "{}\n", error.what());

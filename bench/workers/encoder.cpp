@@ -2,7 +2,7 @@
 // JSON.
 //   bench_encoder [THREADS]
 //   open FILE             imports and compiles the file
-//   sizes BATCH LENGTH    makes inputs of these sizes: {"values": [...]}, the first 64 numbers of the result
+//   sizes BATCH LENGTH    makes inputs [BATCH, LENGTH]: {"values": [...]}, the first 64 numbers of the result
 //   run N                 runs it N times: {"seconds": [...]}
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -22,11 +22,9 @@ class Server {
  public:
   explicit Server(int threads) : threads_(threads) {}
 
-  std::string answer(const std::string& line) {
-    std::istringstream words(line);
-    std::string verb;
-    words >> verb;
-    if (verb == "run") return bench::timed_runs(words, [&] { executable_->run(inputs_, outputs_); });
+  void run() { executable_->run(inputs_, outputs_); }
+
+  std::string answer(const std::string& verb, std::istringstream& words) {
     if (verb == "open") {
       std::string file;
       words >> file;
@@ -36,7 +34,7 @@ class Server {
     std::int64_t batch = 0, length = 0;
     words >> batch >> length;
     set_sizes(batch, length);
-    executable_->run(inputs_, outputs_);
+    run();
     const auto values = outputs_.at("last_hidden_state").as<float>().first(64);
     return fmt::format("{{\"values\":[{}]}}", fmt::join(values, ","));
   }

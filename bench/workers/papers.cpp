@@ -37,12 +37,10 @@ class Server {
  public:
   explicit Server(int threads) : threads_(threads) {}
 
-  std::string answer(const std::string& line) {
-    std::istringstream words(line);
-    std::string verb;
-    words >> verb;
+  void run() { executable_->run(inputs_); }
+
+  std::string answer(const std::string& verb, std::istringstream& words) {
     if (verb == "open") return open(words);
-    if (verb == "run") return bench::timed_runs(words, [&] { executable_->run(inputs_); });
     return "{}";
   }
 

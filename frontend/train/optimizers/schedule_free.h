@@ -32,9 +32,9 @@ Tensor schedule_free_average(const Tensor& y, const Tensor& z, double beta1, Whe
 /// the prefix of the step's states (TrainingOptions::name).
 std::vector<std::string> schedule_free_parameters(const ir::Graph& step, std::string_view optimizer = "optimizer");
 
-/// Returns `forward` with the averages of these parameters in their places, for evaluation on the step's store: the
-/// graph reads their states z, and "optimizer.step", because z is set by the first step. A parameter that is not in
-/// `forward` is skipped.
+/// Returns `forward` with the average of each parameter in place of the parameter, for evaluation on the step's
+/// store. The graph reads the states z, and "optimizer.step", because the first step sets z. A parameter that is not
+/// in `forward` is skipped.
 ir::Graph schedule_free_evaluation(const ir::Graph& forward, std::span<const std::string> parameters, double beta1,
                                    std::string_view optimizer = "optimizer");
 

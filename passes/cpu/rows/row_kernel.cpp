@@ -54,9 +54,9 @@ class RowKernel {
     if (is_flat) {
       flat(top);
     } else if (sums) {
-      columns_->run_rows(
-          context_, space_.lanes, only_sums_columns() ? lowering_.tuned.loops.summed_rows : 1,
-          [&](Value first, int count) { count == 1 ? one_row(first, top) : add_rows(first, count, top); });
+      const bool only = only_sums_columns();
+      columns_->run_rows(context_, space_.lanes, only ? lowering_.tuned.loops.summed_rows : 1,
+                         [&](Value first, int count) { only ? add_rows(first, count, top) : one_row(first, top); });
     } else {
       b_.parallel_for(0, context_.dim(program_.points(space_.outer)), 1, [&](Value row) { one_row(row, top); });
     }
