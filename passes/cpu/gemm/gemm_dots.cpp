@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/cpu/gemm/compensated_total.h"
 #include "passes/cpu/gemm/pack/gemm_pack.h"
 #include "passes/cpu/gemm/register_tile.h"
 
@@ -137,13 +138,24 @@ void store_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums,
   });
 }
 
-void add_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, kernel::Buffer to, Value position,
+void add_dots(Builder& b, const DotTile& tile, const std::vector<Value>& sums, const DotTotals& to, Value position,
               int stride, Value continues) {
   const Value mask = b.tail_mask(b.index(tile.columns), tile.lanes);
   const auto add = [&](Value at, Value row) {
-    const kernel::Var total = b.var(row);
-    b.if_(continues, [&] { b.set(total, b.load(to, at, tile.lanes, mask) + row); });
-    b.store(to, at, b.get(total), mask);
+    const kernel::Var sum = b.var(row), excess = b.var(b.constant(tile.compute, 0, tile.lanes));
+    b.if_(continues, [&] {
+      const Value before = b.load(to.sums, at, tile.lanes, mask);
+      const auto plain = [&] { b.set(sum, before + row); };
+      if (!to.excess) return plain();
+      const auto compensated = [&] {
+        const CompensatedTotal total = add_block({before, b.load(to.excess->buffer, at, tile.lanes, mask)}, row);
+        b.set(sum, total.sum);
+        b.set(excess, total.excess);
+      };
+      b.if_(to.excess->when, compensated, plain);
+    });
+    b.store(to.sums, at, b.get(sum), mask);
+    if (to.excess) b.store(to.excess->buffer, at, b.get(excess), mask);
   };
   for_vectors_of_rows(b, tile, sums, position, stride,
                       [&](int first, Value at, Value added) { for_rows(b, tile, first, at, stride, added, add); });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "passes/cpu/gemm/gemm.h"
@@ -41,9 +42,19 @@ std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile
 /// a vector past the columns of a row, in ascending order of rows.
 void store_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
                 kernel::Value position, int stride);
+/// Scratch for totals of dot products.
+struct DotTotals {
+  kernel::Buffer sums;
+  /// What additions to the totals round off, which they keep if `when` (CompensatedTotal).
+  struct Excess {
+    kernel::Buffer buffer;
+    kernel::Value when;
+  };
+  std::optional<Excess> excess = {};
+};
 /// Adds up the lanes and adds row i to the totals at position + i * stride of `to`, or stores it if it does not
 /// continue totals. Writes nothing past the columns of a row; stride > tile.columns.
-void add_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, kernel::Buffer to,
+void add_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kernel::Value>& sums, const DotTotals& to,
               kernel::Value position, int stride, kernel::Value continues);
 
 }  // namespace lathe::cpu

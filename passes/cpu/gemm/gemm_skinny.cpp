@@ -34,7 +34,8 @@ class SkinnyDot {
     const Value column_blocks = b_.ceil_div(sizes_.n, tile_.nc), row_blocks = b_.ceil_div(sizes_.m, tile_.mc);
     passes_ = max(b_.ceil_div(sizes_.k, tile_.kc), 1);
     const auto k = b_.constant_value(sizes_.k);
-    if (!tile_.one_block(k ? std::optional((*k + tile_.lanes - 1) / tile_.lanes) : std::nullopt)) {
+    const auto steps = k ? std::optional((*k + tile_.lanes - 1) / tile_.lanes) : std::nullopt;
+    if (!tile_.one_block(steps)) {
       block_ = std::int64_t{tile_.block} * tile_.lanes;
       LATHE_ASSERT(one_pass() || tile_.kc % block_ == 0 || block_ % tile_.kc == 0);
     }
@@ -44,6 +45,10 @@ class SkinnyDot {
       const Value m0 = index % row_blocks * tile_.mc, remainder = index / row_blocks;
       const Value n0 = remainder % column_blocks * tile_.nc, batch = remainder / column_blocks;
       results_ = b_.alloc(tile_.compute, rows * stride(), kernel::Space::stack, "results");
+      totals_ = {results_};
+      if (block_ > 0 && tile_.may_compensate(steps))
+        totals_.excess = {b_.alloc(tile_.compute, rows * stride(), kernel::Space::stack, "excess"),
+                          sizes_.k > tile_.most_plain_steps() * tile_.lanes};
       if (!one_pass() && (block_ == 0 || tile_.kc < block_))
         partial_ = b_.alloc(tile_.compute, rows * tile_.nc * tile_.lanes, kernel::Space::stack, "sums");
       const Block block{batch, m0, min(m0 + tile_.mc, sizes_.m), n0, min(n0 + tile_.nc, sizes_.n)};
@@ -163,7 +168,7 @@ class SkinnyDot {
       store_dots(b_, p.tile, all, results_, p.row * stride() + p.column, stride());
     };
     const auto add = [&](const std::vector<Value>& all, Value continues) {
-      add_dots(b_, p.tile, all, results_, p.row * stride() + p.column, stride(), continues);
+      add_dots(b_, p.tile, all, totals_, p.row * stride() + p.column, stride(), continues);
     };
     if (block_ == 0 && one_pass()) return store(sums(p.k0, p.k1, {}));
     if (block_ > 0 && (one_pass() || tile_.kc >= block_)) {
@@ -265,6 +270,7 @@ class SkinnyDot {
   std::int64_t block_ = 0;  ///< k of a block of sums; 0 if no sum has more than one
   /// partial_: lanes of the sums of a block, or of all k, that further passes continue.
   Buffer results_, partial_;
+  DotTotals totals_;  ///< results_ and what additions to them round off
 };
 
 }  // namespace

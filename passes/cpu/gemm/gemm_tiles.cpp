@@ -38,9 +38,10 @@ class TileGemm {
   }
 
  private:
-  /// A panel is shorter than a block.
+  /// The depth of the last panel is known only when the kernel runs, but none is deeper than the plan's.
   void set_blocks() {
-    if (plan_.panel > 0 || tile_.one_block(b_.constant_value(steps_))) return;
+    const bool short_panels = plan_.panel > 0 && one_block_of_tiles(plan_.panel);
+    if (short_panels || tile_.one_block(b_.constant_value(steps_))) return;
     LATHE_ASSERT(tile_.block % tile_.kc == 0);
     blocks_ = steps_ > tile_.block;
   }

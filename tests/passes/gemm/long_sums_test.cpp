@@ -53,6 +53,27 @@ TEST_CASE("blocks of sums: bits depend on k alone, for all passes, sources, axes
             }
 }
 
+TEST_CASE("blocks of sums: the total of more than 64 blocks is compensated, whatever is known of k") {
+  for (const int kc : depths)
+    for (const std::int64_t k : {504, 512, 513, 1024, 1601})
+      for (const bool known : {false, true})
+        for (const Source right : {Source::packed, Source::loaded, Source::direct}) {
+          const GemmProblem p{.m = 4,
+                              .n = 11,
+                              .k = k,
+                              .lhs = axes[k % 2],
+                              .rhs = LaneAxis::row,
+                              .known = true,
+                              .open = known ? "" : "k",
+                              .whole = false};
+          check_blocks(p, {.tile = tile_in_blocks(kc), .lhs = Source::direct, .rhs = right});
+          GemmProblem along_rows = p;
+          along_rows.lhs = LaneAxis::row, along_rows.n = 9;
+          check_blocks(along_rows,
+                       {.tile = tile_in_blocks(8), .lhs = Source::direct, .rhs = Source::loaded, .remainder = 1});
+        }
+}
+
 TEST_CASE("blocks of sums: epilogues that overlap with sums, and prefetched right operands") {
   for (const int kc : depths)
     for (const std::int64_t m : {1, 4, 7, 12})
@@ -124,7 +145,9 @@ TEST_CASE("blocks of sums: dot products along k") {
 TEST_CASE("blocks of sums: bits of dot products do not depend on the split of the range or on known rows") {
   const cpu::GemmTile tile{.lanes = 4, .mr = 2, .nv = 4, .kc = 16, .mc = 4, .nc = 8, .block = block};
   const GemmPlan plan{cpu::GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
-  GemmProblem p{.batch = 2, .m = 7, .n = 11, .k = 101, .whole = false};
+  // A block has 32 k, so the second sums have more than 64 blocks.
+  const std::int64_t k = GENERATE(101, 2113);
+  GemmProblem p{.batch = 2, .m = 7, .n = 11, .k = k, .whole = false};
   const std::string bits = GemmRun(p, plan).run(interpret_whole);
   const auto in_pieces = [](const kernel::Kernel& k, const std::vector<kernel::BoundBuffer>& buffers,
                             const std::vector<std::int64_t>& dims) {
@@ -137,7 +160,7 @@ TEST_CASE("blocks of sums: bits of dot products do not depend on the split of th
   p.open = "";
   CHECK(GemmRun(p, plan).run(interpret_whole) == bits);
   GemmPlan one_pass = plan;
-  one_pass.tile.kc = 256;
+  one_pass.tile.kc = 4096;
   CHECK(GemmRun(p, one_pass).run(interpret_whole) == bits);
 }
 

@@ -178,16 +178,18 @@ class GemmRun {
   }
 
   /// Returns the first f32 result whose bits differ from those of sums in blocks of `block` steps of k, in order, or
-  /// nothing.
+  /// nothing. The total of more than 64 blocks is compensated.
   std::string mismatch_of_blocks(int block) {
     std::string wrong;
     each_result([&](std::int64_t b, std::int64_t m, std::int64_t n, double have) {
-      float total = 0;
+      float total = 0, excess = 0;
       for (std::int64_t first = 0; first < p_.k; first += block) {
         float sum = 0;
         for (std::int64_t k = first; k < std::min(first + block, p_.k); ++k)
           sum = std::fma(static_cast<float>(left(b, m, k)), static_cast<float>(right(b, n, k)), sum);
-        total = first == 0 ? sum : total + sum;
+        const float before = total, term = p_.k > 64 * block ? sum - excess : sum;
+        total = first == 0 ? sum : before + term;
+        if (first > 0) excess = (total - before) - term;
       }
       const float scaled = total * static_cast<float>(scale_.get(m)),
                   moved = scaled + static_cast<float>(bias_.get(n));

@@ -1,5 +1,6 @@
 #include "passes/cpu/gemm/blocked/blocked_sums.h"
 
+#include "passes/cpu/gemm/compensated_total.h"
 #include "passes/cpu/gemm/pack/gemm_pack.h"
 #include "passes/cpu/gemm/register_tile.h"
 
@@ -12,6 +13,10 @@ using kernel::Var;
 void BlockedSums::allocate(std::int64_t sums) { sums_ = b_.alloc(tile_.compute, sums, kernel::Space::stack, "sums"); }
 void BlockedSums::allocate_parts(std::int64_t sums) {
   parts_ = b_.alloc(tile_.compute, sums, kernel::Space::stack, "parts");
+}
+void BlockedSums::allocate_excess(std::int64_t sums, Value compensates) {
+  excess_ = b_.alloc(tile_.compute, sums, kernel::Space::stack, "excess");
+  compensates_ = compensates;
 }
 
 int BlockedSums::known_tail() const {
@@ -45,9 +50,28 @@ void BlockedSums::store_to(Buffer to, const Accumulators& acc, const TilePositio
 }
 
 void BlockedSums::add_to_total(const Accumulators& acc, const TilePosition& at, int nv, Value continues) {
-  b_.if_(continues, [&] {
-    each_vector(acc, at, nv,
-                [&](const Var& sum, Value position) { b_.set(sum, load_vector(sums_, position) + b_.get(sum)); });
+  const auto plain = [&] {
+    b_.if_(continues, [&] {
+      each_vector(acc, at, nv,
+                  [&](const Var& sum, Value position) { b_.set(sum, load_vector(sums_, position) + b_.get(sum)); });
+    });
+    store(acc, at, nv);
+  };
+  if (!compensates_) return plain();
+  b_.if_(*compensates_, [&] { add_to_compensated_total(acc, at, nv, continues); }, plain);
+}
+
+void BlockedSums::add_to_compensated_total(const Accumulators& acc, const TilePosition& at, int nv, Value continues) {
+  const Value zero = b_.constant(tile_.compute, 0, tile_.lanes);
+  each_vector(acc, at, nv, [&](const Var& sum, Value position) {
+    const Var excess = b_.var(zero);
+    b_.if_(continues, [&] {
+      const CompensatedTotal total =
+          add_block({load_vector(sums_, position), load_vector(excess_, position)}, b_.get(sum));
+      b_.set(sum, total.sum);
+      b_.set(excess, total.excess);
+    });
+    b_.store(excess_, position, b_.get(excess), {}, vector_bytes());
   });
   store(acc, at, nv);
 }

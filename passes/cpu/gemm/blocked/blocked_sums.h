@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "passes/cpu/gemm/blocked/blocked_operands.h"
@@ -30,6 +31,8 @@ class BlockedSums {
   void load_parts(const Accumulators& acc, const TilePosition& at, int nv) { load_from(parts_, acc, at, nv); }
   void store(const Accumulators& acc, const TilePosition& at, int nv) { store_to(sums_, acc, at, nv); }
   void store_parts(const Accumulators& acc, const TilePosition& at, int nv) { store_to(parts_, acc, at, nv); }
+  /// Allocates scratch for what additions to the totals round off, which they keep if `compensates`.
+  void allocate_excess(std::int64_t sums, kernel::Value compensates);
   /// Adds the sums of a finished block to the totals. The first block has none and is stored.
   void add_to_total(const Accumulators& acc, const TilePosition& at, int nv, kernel::Value continues);
 
@@ -47,6 +50,7 @@ class BlockedSums {
   void each_vector(const Accumulators& acc, const TilePosition& at, int nv,
                    const std::function<void(const kernel::Var& sum, kernel::Value position)>& body) const;
   void load_from(kernel::Buffer from, const Accumulators& acc, const TilePosition& at, int nv);
+  void add_to_compensated_total(const Accumulators& acc, const TilePosition& at, int nv, kernel::Value continues);
   void store_to(kernel::Buffer to, const Accumulators& acc, const TilePosition& at, int nv);
   kernel::Value load_vector(kernel::Buffer from, kernel::Value position);
   kernel::Value mask_of(kernel::Value n, int nv);
@@ -56,7 +60,8 @@ class BlockedSums {
   const GemmTile& tile_;
   const Epilogue& epilogue_;
   GemmSizes sizes_ = {};
-  kernel::Buffer sums_, parts_;
+  kernel::Buffer sums_, parts_, excess_;
+  std::optional<kernel::Value> compensates_;  ///< set if excess_ is allocated
 };
 
 }  // namespace lathe::cpu

@@ -84,6 +84,8 @@ class BlockedGemm {
     const std::int64_t sums = std::int64_t{row_blocks} * tile_.mr * tile_.nc;
     if (!register_epilogue()) sums_.allocate(sums);
     if (several_passes_per_block()) sums_.allocate_parts(sums);
+    if (block_ > 0 && tile_.may_compensate(b_.constant_value(steps_)))
+      sums_.allocate_excess(sums, steps_ > tile_.most_plain_steps());
     operands_.allocate();
     if (remainder_) remainder_->begin();
     for_each_pass(b_, steps_, passes_, tile_.kc, [&](const GemmPass& p) { pass(t, p); });

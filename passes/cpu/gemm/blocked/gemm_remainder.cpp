@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
+#include "passes/cpu/gemm/compensated_total.h"
 #include "passes/cpu/gemm/gemm_dots.h"
 #include "passes/cpu/gemm/pack/gemm_pack.h"
 
@@ -92,23 +93,37 @@ void RemainderColumns::dot_products(Value batch, Value m0, Value m1) {
 
 /// Adds up the sums of blocks of k in registers.
 void RemainderColumns::add_blocks(const RegisterTile& tile, const MultiplyBlock& multiply, const TileSink& sink) {
-  std::vector<kernel::Var> totals;
-  for (int i = 0; i < tile.rows * tile.vectors; ++i)
-    totals.push_back(b_.var(b_.constant(tile.compute, 0, tile.lanes)));
+  struct Total {
+    kernel::Var sum, excess;
+  };
+  std::vector<Total> totals;
+  const Value zero = b_.constant(tile.compute, 0, tile.lanes);
+  const bool may_compensate = tile_.may_compensate(b_.constant_value(sizes_.k));
+  for (int i = 0; i < tile.rows * tile.vectors; ++i) totals.push_back({b_.var(zero), b_.var(zero)});
+  const auto add = [&](const Total& total, Value block) {
+    const auto plain = [&] { b_.set(total.sum, b_.get(total.sum) + block); };
+    if (!may_compensate) return plain();
+    const auto compensated = [&] {
+      const CompensatedTotal next = add_block({b_.get(total.sum), b_.get(total.excess)}, block);
+      b_.set(total.sum, next.sum);
+      b_.set(total.excess, next.excess);
+    };
+    b_.if_(sizes_.k > tile_.most_plain_steps(), compensated, plain);
+  };
   b_.for_loop(0, sizes_.k, tile_.block, [&](Value first) {
     std::vector<Value> block;
     multiply(first, min(first + tile_.block, sizes_.k), [&](int, int, Value sum) { block.push_back(sum); });
     b_.if_(
         first > 0,
         [&] {
-          for (std::size_t i = 0; i < block.size(); ++i) b_.set(totals[i], b_.get(totals[i]) + block[i]);
+          for (std::size_t i = 0; i < block.size(); ++i) add(totals[i], block[i]);
         },
         [&] {
-          for (std::size_t i = 0; i < block.size(); ++i) b_.set(totals[i], block[i]);
+          for (std::size_t i = 0; i < block.size(); ++i) b_.set(totals[i].sum, block[i]);
         });
   });
   for (int row = 0; row < tile.rows; ++row)
-    for (int v = 0; v < tile.vectors; ++v) sink(row, v, b_.get(totals[row * tile.vectors + v]));
+    for (int v = 0; v < tile.vectors; ++v) sink(row, v, b_.get(totals[row * tile.vectors + v].sum));
 }
 
 /// Processes a few vectors of rows at a time; their sums, one vector per column, are transposed.

@@ -132,7 +132,8 @@ bool distant_left(const GemmQuery& query) {
 std::int64_t scratch_bytes(const GemmPlan& plan, const GemmQuery& query) {
   const GemmTile& tile = plan.tile;
   const bool single = at_most(query.k, tile.kc), parts = !single && !tile.one_block(query.k) && tile.kc < tile.block;
-  const std::int64_t rows = std::max(2 * tile.mr, single ? 0 : tile.mc) * (parts ? 2 : 1);
+  const int numbers_per_sum = 1 + (parts ? 1 : 0) + (tile.may_compensate(query.k) ? 1 : 0);
+  const std::int64_t rows = std::int64_t{std::max(2 * tile.mr, single ? 0 : tile.mc)} * numbers_per_sum;
   const std::int64_t left = tile.lanes % tile.mr == 0 ? tile.lanes : tile.mr;
   std::int64_t elements = rows * tile.nc;
   if (plan.lhs == Source::loaded) elements += left * tile.kc + tile.lanes;

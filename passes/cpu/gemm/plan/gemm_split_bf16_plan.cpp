@@ -63,7 +63,8 @@ TriedPlan plan_panels(GemmPlan plan, GemmQuery query) {
   if (!at_most(query.n, many(query)))
     return {.why_not = fmt::format("its k is {}, and its {} columns are too many to be packed in panels of it",
                                    *query.k, *query.n)};
-  const auto most = static_cast<int>(query.tuned.limits.most_panel);
+  constexpr std::int64_t many_panels = 64;  // more would add up many roundings
+  const auto most = static_cast<int>(std::max(query.tuned.limits.most_panel, *query.k / many_panels));
   plan.panel = floor_to(equal_share(*query.k, most) + kernel::tile_depth - 1, kernel::tile_depth);
   query.k = plan.panel;
   plan.lhs = plan.rhs = Source::packed;
