@@ -12,7 +12,7 @@ if ! cmake -S "$root" -B "$build" -G Ninja -DLATHE_UNITY=ON -DLATHE_TESTS=OFF -D
   exit 1
 fi
 rm -f "$root/build-log.txt"
-ninja -C "$build"  # also builds everything that `cmake --install` needs
+ninja -C "$build" lathe
 if [ "${1:-}" != --from ]; then
   case " $* " in
     *' --text'*|*' --sources'*) ;;

@@ -14,5 +14,6 @@ target_link_libraries(lathe_mpi PRIVATE MPI::MPI_CXX lathe_warnings)
 set_target_properties(lathe_mpi PROPERTIES CXX_VISIBILITY_PRESET default
                                            LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tools)
 if(LATHE_INSTALL)
+  add_dependencies(lathe_installed lathe_mpi)
   install(TARGETS lathe_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT mpi)
 endif()

@@ -30,6 +30,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/LatheGraphs.cmake)
 if(NOT LATHE_INSTALL)
   return()
 endif()
+add_dependencies(lathe_installed lathe_shared lathe_c_shared)
 # Headers are included as <lathe/...> from the include folder, the only include path that is added.
 install(TARGETS lathe_shared lathe_c_shared lathe_aot EXPORT LatheTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
