@@ -3,6 +3,7 @@
 #include "models/generation/generation_keys.h"
 #include "models/generation/generation_options.h"
 #include "models/pretrained/config/config.h"
+#include "models/pretrained/config/model_keys.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
 
@@ -118,6 +119,7 @@ GenerationOptions load_generation_options(const std::filesystem::path& folder, c
   GenerationOptions options;
   if (generation) {
     if (model) check_start(*generation, *model);
+    if (model) pretrained::check_end_tokens(*generation, *model);
     options = options_of(pretrained::known_keys(*generation, generation_keys()));
   } else if (model) {
     pretrained::check_keys(*model, generation_keys());
@@ -128,9 +130,12 @@ GenerationOptions load_generation_options(const std::filesystem::path& folder, c
 }
 
 std::vector<std::int64_t> load_stop_tokens(const std::filesystem::path& folder, const std::filesystem::path& base) {
-  for (const char* name : {"generation_config.json", "config.json"})
-    if (const std::optional<Config> config = read_first(folder, base, name))
-      if (std::vector<std::int64_t> tokens = tokens_of_key(*config, "eos_token_id"); !tokens.empty()) return tokens;
+  const std::optional<Config> model = read_first(folder, base, "config.json");
+  for (const std::optional<Config>& config : {read_first(folder, base, "generation_config.json"), model}) {
+    if (!config) continue;
+    if (model) pretrained::check_end_tokens(*config, *model);
+    if (std::vector<std::int64_t> tokens = tokens_of_key(*config, "eos_token_id"); !tokens.empty()) return tokens;
+  }
   return {};
 }
 

@@ -94,9 +94,14 @@ class Planner {
       return plan_.region(id) < 0 ? static_cast<std::size_t>(id.index) : n + attention_.unit_of(plan_.region(id));
     };
     const JaggedList<std::size_t> readers(n + plan_.regions.size(), [&](const auto& add) {
-      for (const ValueId id : all_values(graph_))
-        for (const Read& read : reads_[id])
-          if (unit(read.value) != unit(id)) add(unit(read.value), unit(id));
+      for (const ValueId id : all_values(graph_)) {
+        const int summed = attention_.region_summed_by(id);  // an output matmul reads for its attention
+        for (const Read& read : reads_[id]) {
+          const std::size_t from = unit(read.value);
+          if (from != unit(id)) add(from, unit(id));
+          if (summed >= 0 && plan_.region(read.value) != summed) add(from, n + attention_.unit_of(summed));
+        }
+      }
     });
     std::vector<int> waits(readers.size(), 0);
     for (std::size_t u = 0; u < readers.size(); ++u)

@@ -51,3 +51,8 @@ refuses() {
 refuses Clang 14.0.6
 refuses GNU 11.4.0
 cmake -DCMAKE_CXX_COMPILER_ID=Clang -DCMAKE_CXX_COMPILER_VERSION=16.0.6 -P "$source/tools/cmake/compiler.cmake"
+
+# find_package() only warns, because the C targets suit any compiler.
+cmake -DCMAKE_FIND_PACKAGE_NAME=Lathe -DCMAKE_CXX_COMPILER=c++ -DCMAKE_CXX_COMPILER_ID=Clang -DCMAKE_CXX_COMPILER_VERSION=14.0.6 \
+      -P "$source/tools/cmake/compiler.cmake" 2>"$scratch/error"
+grep -q 'Lathe needs g++ 12 or clang++ 16 and newer' "$scratch/error"

@@ -61,6 +61,10 @@ TEST_CASE("grammar errors report place, token and expectation", "[parser]") {
   CHECK_THAT(error_of("graph @g() { output \"\\q\" }"), Contains("unknown escape"));
   CHECK_THAT(error_of("graph @g(input %x: f32[2n]) {}"), Contains("a number cannot continue with 'n'"));
   CHECK_THAT(error_of("graph @g(input %x: f32[99999999999999999999]) {}"), Contains("does not fit 64 bits"));
+  // f64 rounds it to the lowest i64.
+  const std::string low = "graph @g() { %1 = constant {dtype=i64, shape=[], values=[-922337203685477580";
+  CHECK_THAT(error_of(low + "9]} output \"y\" %1 }"), Contains("does not fit 64 bits"));
+  CHECK(error_of(low + "8]} output \"y\" %1 }") == "no error");
 }
 
 TEST_CASE("errors in a body point at the token with a caret", "[parser]") {

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -126,6 +127,14 @@ TEST_CASE("tokenizer limits: added tokens are found in linear time") {
   CHECK(tokenizer.encode(letters + "b").ids == std::vector<TokenId>{4});
 }
 
+TEST_CASE("tokenizer limits: added tokens of many megabytes are an error") {
+  json tokens = json::array();
+  for (int i = 0; i < 20; ++i) tokens.push_back(added(std::string(1 << 20, 'a') + std::to_string(i)));
+  const test::Failure failed = test::failure_of([&] { (void)made({{"added_tokens", tokens}}); });
+  CHECK(failed.label == "tokenizer_limit");
+  CHECK_THAT(failed.text, Contains("tokenizer.json: added_tokens[15]"));
+}
+
 TEST_CASE("tokenizer limits: the leftmost added token wins, the longest of those at one position") {
   std::mt19937_64 random(3);
   const auto word = [&](std::size_t most) {
@@ -165,6 +174,13 @@ TEST_CASE("tokenizer limits: a word that takes too long to tokenize is an error"
   };
   CHECK(with(unigram, letters).label == "tokenizer_limit");
   CHECK(with(unigram, "aaaa").label == "no error");
+  // Up to the limit, a token of megabytes is compared at the speed of memory: in 0.3 s here, and in 30 s byte by
+  // byte.
+  json long_token = unigram;
+  long_token["vocab"].push_back({std::string(4'000'000, 'a'), -3.0});
+  const std::clock_t start = std::clock();
+  CHECK(with(long_token, std::string(1'000'000, 'a')).label == "tokenizer_limit");
+  CHECK(std::clock() - start < 10 * CLOCKS_PER_SEC);
   const json pieces = {{"type", "WordPiece"},
                        {"unk_token", "a"},
                        {"continuing_subword_prefix", "##"},

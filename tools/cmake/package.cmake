@@ -41,7 +41,7 @@ install(CODE "set(source \"${PROJECT_SOURCE_DIR}\")\nset(headers \"${CMAKE_INSTA
 install(SCRIPT ${PROJECT_SOURCE_DIR}/tools/cmake/install_headers.cmake)
 
 install(DIRECTORY include/lathe/aot DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lathe)
-install(FILES tools/cmake/LatheGraphs.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Lathe)
+install(FILES tools/cmake/LatheGraphs.cmake tools/cmake/compiler.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/Lathe)
 
 # The pages that headers refer to, such as docs/ops.md.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

@@ -111,6 +111,10 @@ Number parse_number(TokenStream& in) {
   const auto [stop, error] = std::from_chars(start, end, number);
   if (error != std::errc() || stop != end)
     in.fail(token, "the number is too large or too small for f64", "write inf or 0.0");
+  // As an i64, the lowest one must not come from a lower number that f64 rounds to it.
+  if (token.kind == TokenKind::integer && negative && number == 0x1p63)
+    in.fail(token, fmt::format("the number -{} does not fit 64 bits", token.spelling),
+            "write the lowest i64 as -9223372036854775808, and a float with a point, as in -9223372036854775808.0");
   return sign * number;
 }
 

@@ -157,21 +157,6 @@ void check_layer_types(const Config& config, const KeyTable& table) {
   }
 }
 
-/// Rejects end tokens outside the vocabulary: they are never generated, so no text would end.
-void check_end_tokens(const Config& config) {
-  if (!config.has("eos_token_id") || !config.has("vocab_size")) return;
-  const std::vector<std::int64_t> tokens =
-      config.is_list("eos_token_id") ? config.integers("eos_token_id") : std::vector{config.integer("eos_token_id")};
-  const std::int64_t vocabulary = config.integer("vocab_size");
-  for (const std::int64_t token : tokens)
-    if (token < 0 || token >= vocabulary)
-      config.reject("eos_token_id",
-                    fmt::format("the end token is outside the vocabulary, whose tokens are 0 to {}: no "
-                                "generated text would end; set it to the tokenizer's end token, or to "
-                                "null",
-                                vocabulary - 1));
-}
-
 }  // namespace
 
 std::vector<KeyRule> base_keys() {
@@ -279,8 +264,22 @@ Config model_config(const Config& config, const Family& family) {
   check_layer_types(read, family.keys);
   if (read.has("sliding_window") && read.integer("sliding_window") < 1)
     read.reject("sliding_window", "a window is 1 or more");
-  check_end_tokens(read);
+  check_end_tokens(read, read);
   return read;
+}
+
+void check_end_tokens(const Config& config, const Config& model) {
+  constexpr std::string_view key = "eos_token_id";
+  if (!config.has(key) || !model.has("vocab_size")) return;
+  const std::vector<std::int64_t> tokens =
+      config.is_list(key) ? config.integers(key) : std::vector{config.integer(key)};
+  const std::int64_t vocabulary = model.integer("vocab_size");
+  for (const std::int64_t token : tokens)
+    if (token < 0 || token >= vocabulary)
+      config.reject(key, fmt::format("the end token is outside the vocabulary, whose tokens are 0 to {}: no "
+                                     "generated text would end; set it to the tokenizer's end token, or to "
+                                     "null",
+                                     vocabulary - 1));
 }
 
 void check_counts(const Config& config, std::size_t tensors) {

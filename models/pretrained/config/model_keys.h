@@ -29,6 +29,10 @@ std::vector<KeyRule> encoder_keys();
 /// that read_keys() keeps. Throws UserErrors [config_value], [config_type].
 Config model_config(const Config& config, const Family& family);
 
+/// Throws UserError [config_value] for an end token of `config` outside the vocabulary of the model, whose
+/// config.json is `model`: it is never generated, so no text would end.
+void check_end_tokens(const Config& config, const Config& model);
+
 /// Throws UserError [config_value] for more layers or experts than the number of tensors in the files allows, before
 /// any is created.
 void check_counts(const Config& config, std::size_t tensors);

@@ -8,11 +8,13 @@
 #include "models/generation/generator.h"
 #include "models/generation/stop_strings.h"
 #include "tests/pretrained/cases/cases.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"
 #include "tests/support/texts/test_data.h"
 
 using namespace lathe;
+using Catch::Contains;
 using test::error_label;
 using test::test_data;
 using Ids = std::vector<std::int64_t>;
@@ -175,6 +177,22 @@ TEST_CASE("generator: uses the generation settings of the directory") {
   CHECK(error_label([&] { with(R"({"eos_token_id": "x"})"); }) == "config_type");
   CHECK(error_label([&] { with(R"({"max_new_tokens": 0})"); }) == "config_value");
   fs::remove_all(made);
+}
+
+TEST_CASE("generator: rejects an end token of generation_config.json outside the vocabulary") {
+  const test::ScratchFolder made;
+  test::spit(made.path() / "config.json", R"({"model_type": "gpt2", "vocab_size": 8, "eos_token_id": 7})");
+  for (const char* tokens : {"8", "[7, 8]", "-1"}) {
+    test::spit(made.path() / "generation_config.json", fmt::format(R"({{"eos_token_id": {}}})", tokens));
+    for (const auto& load : {+[](const fs::path& in) { (void)load_generation_options(in); },
+                             +[](const fs::path& in) { (void)load_stop_tokens(in); }}) {
+      const test::Failure failed = test::failure_of([&] { load(made.path()); });
+      CHECK(failed.label == "config_value");
+      CHECK_THAT(failed.text, Contains("generation_config.json: eos_token_id is ") && Contains("0 to 7"));
+    }
+  }
+  test::spit(made.path() / "generation_config.json", R"({"eos_token_id": [7, 0]})");
+  CHECK(load_stop_tokens(made.path()) == Ids{7, 0});
 }
 
 TEST_CASE("generator: rejects invalid prompts, and stops at the last position") {

@@ -1,5 +1,7 @@
 #include "models/text/tokenizer/added/added_tokens.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "models/text/tokenizer/unicode/characters.h"
@@ -8,6 +10,9 @@
 namespace lathe::text {
 
 namespace {
+
+/// Bytes of all added tokens of a file. Each byte may be a node of a matcher, which takes some 60 bytes of memory.
+constexpr std::size_t most_bytes = std::size_t{1} << 24;
 
 AddedToken read_token(const JsonNode& place) {
   const Fields fields(place, {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
@@ -27,6 +32,7 @@ AddedToken read_token(const JsonNode& place) {
 AddedTokens::AddedTokens(const JsonNode& place, const TokenTable& model, const Normalizer* normalizer) {
   MatchMemory memory;
   auto next = static_cast<TokenId>(model.size());
+  std::size_t bytes = 0;
   for (const JsonNode& item : place.items()) {
     AddedToken token = read_token(item);
     if (token.content.empty()) continue;
@@ -43,6 +49,10 @@ AddedTokens::AddedTokens(const JsonNode& place, const TokenTable& model, const N
       memory.begin(text.size());
       text = normalizer->apply(AlignedText(text), memory).text();
     }
+    bytes += text.size();
+    if (bytes > most_bytes)
+      item.fail(fmt::format("the added tokens up to this one have more than {} bytes", most_bytes),
+                "tokenizer_limit");
     decoded_[token.id] = std::move(text);
     tokens_[token.id] = std::move(token);
   }

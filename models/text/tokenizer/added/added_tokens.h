@@ -20,7 +20,8 @@ class AddedTokens {
  public:
   AddedTokens() = default;
   /// As in `tokenizers`, a token in the model's vocabulary keeps the model's id. The others are numbered from the
-  /// model's size on, regardless of the ids in the file. Throws UserError [tokenizer_field].
+  /// model's size on, regardless of the ids in the file. Throws UserError [tokenizer_field];
+  /// [tokenizer_limit] for more than 16 MiB of added tokens.
   AddedTokens(const JsonNode& place, const TokenTable& model, const Normalizer* normalizer);
 
   const std::map<TokenId, AddedToken>& tokens() const { return tokens_; }

@@ -1,6 +1,8 @@
 #include "models/text/tokenizer/added/text_matcher.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 
 namespace lathe::text {
 
@@ -24,16 +26,19 @@ void TextMatcher::build() {
     std::uint32_t parent, child;
     unsigned char byte;
   };
-  std::vector<Edge> edges;
-  children_.for_each([&](std::uint64_t key, std::uint32_t child) {
-    edges.push_back({static_cast<std::uint32_t>(key >> 32), child, static_cast<unsigned char>(key)});
-  });
   // Parents before children, because a node's fallback has a smaller depth than the node.
-  std::sort(edges.begin(), edges.end(), [&](const Edge& a, const Edge& b) {
-    const std::uint32_t depth_a = nodes_[a.child].depth, depth_b = nodes_[b.child].depth;
-    return depth_a != depth_b ? depth_a < depth_b : a.child < b.child;
+  std::vector<std::size_t> next;  // position of the next edge to a node of a depth
+  for (const Node& node : nodes_) {
+    if (next.size() < node.depth + 2) next.resize(node.depth + 2);
+    ++next[node.depth + 1];
+  }
+  std::partial_sum(next.begin(), next.end(), next.begin());
+  std::vector<Edge> edges(nodes_.size());  // the first one, of the root, is not used
+  children_.for_each([&](std::uint64_t key, std::uint32_t child) {
+    edges[next[nodes_[child].depth]++] = {static_cast<std::uint32_t>(key >> 32), child,
+                                          static_cast<unsigned char>(key)};
   });
-  for (const Edge& edge : edges) {
+  for (const Edge& edge : std::span(edges).subspan(1)) {
     Node& node = nodes_[edge.child];
     node.fallback = edge.parent == 0 ? 0 : step(nodes_[edge.parent].fallback, edge.byte);
     node.output = node.value >= 0 ? edge.child : nodes_[node.fallback].output;
