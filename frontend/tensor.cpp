@@ -159,6 +159,10 @@ std::vector<Tensor> Tensor::split(std::initializer_list<Dim> sizes, DimIndex dim
   Dim first = 0;
   std::vector<Tensor> parts;
   for (const Dim& size : sizes) {
+    if (size.value().value_or(0) < 0)
+      throw UserError(detail::line_of(builder(at), at), "split",
+                      fmt::format("the size {} is negative", size.to_string()), "split_size",
+                      "give sizes that cover the dim");
     parts.push_back(slice(dim, first, first + size, 1, at));
     first = first + size;
   }

@@ -17,6 +17,7 @@ namespace lathe {
 class Graph;
 class Tensor;
 struct Ranked;
+struct UnfoldOptions;
 
 namespace nn {
 class Parameter;
@@ -124,10 +125,11 @@ class Tensor {
   Tensor operator[](const RowIndex& index) const;
   /// Returns slices of `size` indices of a dim each; the last one may have fewer. [split_size]
   std::vector<Tensor> split(const Dim& size, DimIndex dim, Where at = Where::current()) const;
-  /// Returns slices of the given sizes, which add up to that of the dim. [split_size]
+  /// Returns slices of the given sizes, which are not negative and add up to that of the dim. [split_size]
   std::vector<Tensor> split(std::initializer_list<Dim> sizes, DimIndex dim, Where at = Where::current()) const;
   /// Returns `chunks` slices of equal size along a dim. [chunk_size]
   std::vector<Tensor> chunk(std::int64_t chunks, DimIndex dim, Where at = Where::current()) const;
+  Tensor unfold(DimIndex dim, const UnfoldOptions& windows, Where at = Where::current()) const;
   Tensor diagonal(DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current()) const;
   Tensor repeat_interleave(std::int64_t times, DimIndex dim,
                            Where at = Where::current()) const;  ///< (2, 2) -> [B, S, 2h, d]
@@ -178,6 +180,11 @@ class Tensor {
   Tensor maximum(const Number& other, Where at = Where::current()) const;
   Tensor minimum(const Tensor& other, Where at = Where::current()) const;
   Tensor minimum(const Number& other, Where at = Where::current()) const;
+  Tensor bitwise_and(const Tensor& other, Where at = Where::current()) const;
+  Tensor bitwise_or(const Tensor& other, Where at = Where::current()) const;
+  Tensor bitwise_xor(const Tensor& other, Where at = Where::current()) const;
+  Tensor bitwise_not(Where at = Where::current()) const;
+  Tensor conj(Where at = Where::current()) const;
   Tensor isnan(Where at = Where::current()) const;     ///< bool
   Tensor isfinite(Where at = Where::current()) const;  ///< bool: neither NaN nor infinite
   /// The elements where the condition is true, those of `other` elsewhere.
@@ -193,6 +200,14 @@ class Tensor {
   /// torch.roll along a dim.
   Tensor roll(const Dim& shift, DimIndex dim, Where at = Where::current()) const;
   Tensor outer(const Tensor& other, Where at = Where::current()) const;  ///< [n], other [m] -> [n, m]
+  Tensor gather(const Tensor& indices, DimIndex dim = 0, Where at = Where::current()) const;
+  /// torch.gather: the element at each index along dim; indices have the rank of the tensor.
+  Tensor take_along(const Tensor& indices, DimIndex dim, Where at = Where::current()) const;
+  /// torch.scatter: the tensor with source[.., t, ..] at position indices[.., t, ..] along dim.
+  Tensor scatter(const Tensor& indices, const Tensor& source, DimIndex dim, Where at = Where::current()) const;
+  /// The tensor with its rows at `positions` of a dim replaced.
+  Tensor update_rows(const Tensor& positions, const Tensor& rows, DimIndex dim = 0,
+                     Where at = Where::current()) const;
   /// Stable sort. NaN is larger than every number.
   Ranked sort(DimIndex dim = -1, Flag descending = false, Where at = Where::current()) const;
   Tensor argsort(DimIndex dim = -1, Flag descending = false, Where at = Where::current()) const;
@@ -229,6 +244,15 @@ struct Operand {
   Where at;
 };
 
+/// A number with the caller's line.
+struct NumberOperand {
+  template <class T>
+    requires(std::is_arithmetic_v<T>)
+  NumberOperand(T value, Where w = Where::current()) : number(value), at(w) {}  // NOLINT(google-explicit-constructor)
+  Number number;
+  Where at;
+};
+
 /// Operators broadcast by NumPy's rule and require equal dtypes; a number takes the tensor's dtype.
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator+(const Operand& a, const Number& b);
@@ -243,10 +267,15 @@ Tensor operator/(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Number& b);
 Tensor operator/(const Number& a, const Operand& b);
 Tensor operator%(const Operand& a, const Operand& b);  ///< integers
-Tensor& operator+=(Tensor& a, const Operand& b);       ///< a = a + b
+Tensor operator%(const Operand& a, const Number& b);
+Tensor& operator+=(Tensor& a, const Operand& b);  ///< a = a + b
 Tensor& operator-=(Tensor& a, const Operand& b);
 Tensor& operator*=(Tensor& a, const Operand& b);
 Tensor& operator/=(Tensor& a, const Operand& b);
+Tensor& operator+=(Tensor& a, const NumberOperand& b);
+Tensor& operator-=(Tensor& a, const NumberOperand& b);
+Tensor& operator*=(Tensor& a, const NumberOperand& b);
+Tensor& operator/=(Tensor& a, const NumberOperand& b);
 Tensor operator-(const Operand& a);
 Tensor operator==(const Operand& a, const Operand& b);  ///< comparisons give bool tensors
 Tensor operator==(const Operand& a, const Number& b);
@@ -280,6 +309,9 @@ Tensor operator>>(const Operand& a, const Number& b);
 Tensor& operator&=(Tensor& a, const Operand& b);
 Tensor& operator|=(Tensor& a, const Operand& b);
 Tensor& operator^=(Tensor& a, const Operand& b);
+Tensor& operator&=(Tensor& a, const NumberOperand& b);
+Tensor& operator|=(Tensor& a, const NumberOperand& b);
+Tensor& operator^=(Tensor& a, const NumberOperand& b);
 
 namespace detail {
 

@@ -29,7 +29,7 @@ Tensor prod(const Tensor& a, const Axes& axes, Flag keepdim, Where at) { return 
 
 Tensor argmin(const Tensor& a, DimIndex dim, Where at) {
   const Composed composed("argmin", at, {&a});
-  return (-a).argmax(dim);
+  return (is_integer(a.dtype()) ? bitwise_not(a) : -a).argmax(dim);  // -a of the lowest integer is itself
 }
 
 Tensor any(const Tensor& a, const Axes& axes, Flag keepdim, Where at) {
@@ -44,7 +44,9 @@ Tensor all(const Tensor& a, const Axes& axes, Flag keepdim, Where at) {
 
 Tensor norm(const Tensor& a, const Axes& axes, Flag keepdim, Where at) {
   const Composed composed("norm", at, {&a});
-  return sqrt((a * a).sum(axes, keepdim));
+  const Tensor squares = (a * a).sum(axes, keepdim);
+  const Tensor is_positive = squares > 0;  // the derivative of the root at 0 is infinite
+  return where(is_positive, sqrt(where(is_positive, squares, 1)), squares);
 }
 
 Tensor normalize(const Tensor& a, DimIndex dim, double eps, Where at) {
@@ -69,6 +71,7 @@ Tensor isnan(const Tensor& a, Where at) {
 
 Tensor isfinite(const Tensor& a, Where at) {
   const Composed composed("isfinite", at, {&a});
+  if (!is_float(a.dtype()) && !is_complex(a.dtype())) return a == a;
   return abs(a) < std::numeric_limits<double>::infinity();
 }
 
@@ -80,6 +83,8 @@ Tensor pow(const Number& a, const Tensor& b, Where at) {
   return pow(Tensor(ir::constant(b.builder(), a, b.dtype())), b);
 }
 
+Tensor detach(const Tensor& a, Where at) { return a.detach(at); }
+
 Tensor view(const Tensor& a, const Shape& shape, Where at) { return a.view(shape, at); }
 Tensor reshape(const Tensor& a, const Shape& shape, Where at) { return a.reshape(shape, at); }
 Tensor transpose(const Tensor& a, DimIndex dim0, DimIndex dim1, Where at) { return a.transpose(dim0, dim1, at); }
@@ -88,8 +93,15 @@ Tensor expand(const Tensor& a, const Shape& shape, Where at) { return a.expand(s
 Tensor unsqueeze(const Tensor& a, DimIndex dim, Where at) { return a.unsqueeze(dim, at); }
 Tensor squeeze(const Tensor& a, DimIndex dim, Where at) { return a.squeeze(dim, at); }
 Tensor flatten(const Tensor& a, DimIndex first, DimIndex last, Where at) { return a.flatten(first, last, at); }
+Tensor slice(const Tensor& a, DimIndex dim, const Dim& start, const Dim& stop, std::int64_t step, Where at) {
+  return a.slice(dim, start, stop, step, at);
+}
+Tensor slice(const Tensor& a, DimIndex dim, const Dim& start, Where at) { return a.slice(dim, start, at); }
 Tensor select(const Tensor& a, DimIndex dim, const Dim& index, Where at) { return a.select(dim, index, at); }
 std::vector<Tensor> split(const Tensor& a, const Dim& size, DimIndex dim, Where at) { return a.split(size, dim, at); }
+std::vector<Tensor> split(const Tensor& a, std::initializer_list<Dim> sizes, DimIndex dim, Where at) {
+  return a.split(sizes, dim, at);
+}
 std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, DimIndex dim, Where at) {
   return a.chunk(chunks, dim, at);
 }
@@ -114,12 +126,21 @@ Tensor flip(const Tensor& a, DimIndex dim, Where at) {
 
 Tensor roll(const Tensor& a, const Dim& shift, DimIndex dim, Where at) {
   const Composed composed("roll", at, {&a});
-  const Dim size = a.size(dim);
-  return concat({a.slice(dim, size - shift, size), a.slice(dim, 0, size - shift)}, dim);
+  const Dim size = a.size(dim).unnamed();
+  const std::optional<std::int64_t> number = shift.value(), count = size.value();
+  Dim cut = number.value_or(0) < 0 ? Dim(0) - shift : size - shift;
+  if (number && count) cut = *count == 0 ? 0 : ((-*number % *count) + *count) % *count;
+  if (cut.is(0)) return a;
+  return concat({a.slice(dim, cut, size), a.slice(dim, 0, cut)}, dim);
 }
 
 Tensor outer(const Tensor& a, const Tensor& b, Where at) {
   const Composed composed("outer", at, {&a, &b});
+  for (const Tensor* factor : {&a, &b})
+    if (factor->rank() != 1)
+      throw UserError(detail::line_of(a.builder(), at), "outer",
+                      fmt::format("{} is not a vector", factor->value().type().to_string()), "outer_rank",
+                      "flatten it, or write the product as a.unsqueeze(-1) * b");
   return a.unsqueeze(1) * b.unsqueeze(0);
 }
 

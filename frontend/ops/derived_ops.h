@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "frontend/ops/ops.h"
@@ -21,7 +22,7 @@ Tensor var(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, std::in
 Tensor logsumexp(const Tensor& a, DimIndex dim, Flag keepdim = false, Where at = Where::current());
 /// The index of the largest element, i64; the first one on a tie.
 Tensor argmax(const Tensor& a, DimIndex dim, Where at = Where::current());
-/// The index of the smallest element of a float tensor, i64; the first one on a tie.
+/// The index of the smallest element, i64; the first one on a tie.
 Tensor argmin(const Tensor& a, DimIndex dim, Where at = Where::current());
 /// The product; 1 over no elements. Its gradient is exact with any number of zeros.
 Tensor prod(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
@@ -29,7 +30,7 @@ Tensor prod(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where 
 Tensor any(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
 /// Whether all elements of a bool tensor are true; true for no elements.
 Tensor all(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
-/// The root of the sum of squares.
+/// The root of the sum of squares. Its gradient at zeros is 0.
 Tensor norm(const Tensor& a, const Axes& axes = {}, Flag keepdim = false, Where at = Where::current());
 /// a / max(norm(a), eps) along a dim, as torch.nn.functional.normalize.
 Tensor normalize(const Tensor& a, DimIndex dim = -1, double eps = 1e-12, Where at = Where::current());
@@ -48,6 +49,9 @@ Tensor minimum(const Number& a, const Tensor& b, Where at = Where::current());
 /// a to the power b, for a number a.
 Tensor pow(const Number& a, const Tensor& b, Where at = Where::current());
 
+/// The same values, as constants for gradients.
+Tensor detach(const Tensor& a, Where at = Where::current());
+
 // ---- shapes
 Tensor view(const Tensor& a, const Shape& shape, Where at = Where::current());
 Tensor reshape(const Tensor& a, const Shape& shape, Where at = Where::current());
@@ -58,10 +62,18 @@ Tensor unsqueeze(const Tensor& a, DimIndex dim, Where at = Where::current());
 Tensor squeeze(const Tensor& a, DimIndex dim, Where at = Where::current());
 /// Merges the dims from first to last.
 Tensor flatten(const Tensor& a, DimIndex first, DimIndex last, Where at = Where::current());
+/// The elements start, start + step, .. below stop of one dim, without a copy. [slice_range] [slice_step]
+Tensor slice(const Tensor& a, DimIndex dim, const Dim& start, const Dim& stop, std::int64_t step = 1,
+             Where at = Where::current());
+/// From `start` to the end.
+Tensor slice(const Tensor& a, DimIndex dim, const Dim& start, Where at = Where::current());
 /// The part of a dim at one index, without that dim; negative indices count from the end.
 Tensor select(const Tensor& a, DimIndex dim, const Dim& index, Where at = Where::current());
 /// Slices of `size` indices of a dim each; the last one may have fewer. [split_size]
 std::vector<Tensor> split(const Tensor& a, const Dim& size, DimIndex dim, Where at = Where::current());
+/// Slices of the given sizes, which are not negative and add up to that of the dim. [split_size]
+std::vector<Tensor> split(const Tensor& a, std::initializer_list<Dim> sizes, DimIndex dim,
+                          Where at = Where::current());
 /// `chunks` slices of equal size along a dim. [chunk_size]
 std::vector<Tensor> chunk(const Tensor& a, std::int64_t chunks, DimIndex dim, Where at = Where::current());
 Tensor diagonal(const Tensor& a, DimIndex dim0 = 0, DimIndex dim1 = 1, Where at = Where::current());
@@ -72,9 +84,10 @@ Tensor zeros_like(const Tensor& a, Where at = Where::current());
 Tensor ones_like(const Tensor& a, Where at = Where::current());
 /// The elements of a dim in reverse order.
 Tensor flip(const Tensor& a, DimIndex dim, Where at = Where::current());
-/// torch.roll along a dim: element i moves to i + shift, and around the end. `shift` is from 0 to the size.
+/// torch.roll along a dim: element i moves to i + shift, and around the ends. A negative shift moves to the front. If
+/// the size or the shift is unknown, the shift is from -size to size. [slice_range]
 Tensor roll(const Tensor& a, const Dim& shift, DimIndex dim, Where at = Where::current());
-/// a [n], b [m] -> [n, m].
+/// a [n], b [m] -> [n, m]. [outer_rank]
 Tensor outer(const Tensor& a, const Tensor& b, Where at = Where::current());
 
 // ---- networks

@@ -73,6 +73,10 @@ Tensor& operator+=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) + 
 Tensor& operator-=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) - b; }
 Tensor& operator*=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) * b; }
 Tensor& operator/=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) / b; }
+Tensor& operator+=(Tensor& a, const NumberOperand& b) { return a = Operand(a, b.at) + b.number; }
+Tensor& operator-=(Tensor& a, const NumberOperand& b) { return a = Operand(a, b.at) - b.number; }
+Tensor& operator*=(Tensor& a, const NumberOperand& b) { return a = Operand(a, b.at) * b.number; }
+Tensor& operator/=(Tensor& a, const NumberOperand& b) { return a = Operand(a, b.at) / b.number; }
 
 namespace {
 
@@ -96,6 +100,7 @@ Tensor with_number(std::string_view name, const Operand& a, const Number& b, Bin
 
 }  // namespace
 
+Tensor operator%(const Operand& a, const Number& b) { return with_number("rem", a, b, ir::rem); }
 Tensor operator&(const Operand& a, const Operand& b) {
   return built("and", a.at, both(a.tensor), a.tensor, b.tensor);
 }
@@ -121,5 +126,8 @@ Tensor operator>>(const Operand& a, const Number& b) { return with_number("shift
 Tensor& operator&=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) & b; }
 Tensor& operator|=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) | b; }
 Tensor& operator^=(Tensor& a, const Operand& b) { return a = Operand(a, b.at) ^ b; }
+Tensor& operator&=(Tensor& a, const NumberOperand& b) { return a = Operand(a, b.at) & b.number; }
+Tensor& operator|=(Tensor& a, const NumberOperand& b) { return a = Operand(a, b.at) | b.number; }
+Tensor& operator^=(Tensor& a, const NumberOperand& b) { return a = Operand(a, b.at) ^ b.number; }
 
 }  // namespace lathe

@@ -40,6 +40,11 @@ Tensor Tensor::sigmoid(Where at) const { return lathe::sigmoid(*this, at); }
 Tensor Tensor::softplus(Where at) const { return lathe::softplus(*this, at); }
 Tensor Tensor::relu(Where at) const { return lathe::relu(*this, at); }
 Tensor Tensor::silu(Where at) const { return lathe::silu(*this, at); }
+Tensor Tensor::bitwise_and(const Tensor& other, Where at) const { return lathe::bitwise_and(*this, other, at); }
+Tensor Tensor::bitwise_or(const Tensor& other, Where at) const { return lathe::bitwise_or(*this, other, at); }
+Tensor Tensor::bitwise_xor(const Tensor& other, Where at) const { return lathe::bitwise_xor(*this, other, at); }
+Tensor Tensor::bitwise_not(Where at) const { return lathe::bitwise_not(*this, at); }
+Tensor Tensor::conj(Where at) const { return lathe::conj(*this, at); }
 Tensor Tensor::isnan(Where at) const { return lathe::isnan(*this, at); }
 Tensor Tensor::isfinite(Where at) const { return lathe::isfinite(*this, at); }
 Tensor Tensor::gelu(bool tanh_approximation, Where at) const { return lathe::gelu(*this, tanh_approximation, at); }
@@ -64,6 +69,21 @@ Tensor Tensor::cumsum(DimIndex dim, Where at) const { return lathe::cumsum(*this
 Tensor Tensor::flip(DimIndex dim, Where at) const { return lathe::flip(*this, dim, at); }
 Tensor Tensor::roll(const Dim& shift, DimIndex dim, Where at) const { return lathe::roll(*this, shift, dim, at); }
 Tensor Tensor::outer(const Tensor& other, Where at) const { return lathe::outer(*this, other, at); }
+Tensor Tensor::gather(const Tensor& indices, DimIndex dim, Where at) const {
+  return lathe::gather(*this, indices, dim, at);
+}
+Tensor Tensor::take_along(const Tensor& indices, DimIndex dim, Where at) const {
+  return lathe::take_along(*this, indices, dim, at);
+}
+Tensor Tensor::scatter(const Tensor& indices, const Tensor& source, DimIndex dim, Where at) const {
+  return lathe::scatter(*this, indices, source, dim, at);
+}
+Tensor Tensor::update_rows(const Tensor& positions, const Tensor& rows, DimIndex dim, Where at) const {
+  return lathe::update_rows(*this, positions, rows, dim, at);
+}
+Tensor Tensor::unfold(DimIndex dim, const UnfoldOptions& windows, Where at) const {
+  return lathe::unfold(*this, dim, windows, at);
+}
 Ranked Tensor::sort(DimIndex dim, Flag descending, Where at) const { return lathe::sort(*this, dim, descending, at); }
 Tensor Tensor::argsort(DimIndex dim, Flag descending, Where at) const {
   return lathe::argsort(*this, dim, descending, at);

@@ -17,7 +17,7 @@ struct StepReport {
   bool skipped = false;    ///< loss scaling skipped the update
   const Tensors& outputs;  ///< of the step's graph: "learning_rate", "grad_norm", ...; the next step reuses them
   /// The latest losses: that of the step, TrainerOptions::reported_losses, and those of extra steps by the names of
-  /// the steps. The next step reuses them.
+  /// the steps, NaN before their first run. The next step reuses them.
   std::span<const NamedLoss> losses = {};
 };
 

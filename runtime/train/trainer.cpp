@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "ir/support/error.h"
@@ -110,7 +111,7 @@ void Trainer::add_extra_steps() {
   for (const std::string& name : options_.reported_losses) losses_.push_back({name});
   loss_checks_.resize(options_.reported_losses.size());
   for (ExtraStep& step : options_.extra_steps) {
-    losses_.push_back({step.name});
+    losses_.push_back({step.name, std::numeric_limits<double>::quiet_NaN()});
     Executable compiled = compile(step.graph, options);
     extras_.push_back({.options = std::move(step), .executable = std::move(compiled)});
   }
@@ -374,7 +375,8 @@ void Trainer::diverged(const std::string& why, const std::string& details) const
     }
   }
   if (!options_.compile.find_nan)
-    hint += "\n  to see which op makes the first NaN, resume with find_nan (--find-nan)";
+    hint += fmt::format("\n  to see which op makes the first NaN, {} with find_nan (--find-nan)",
+                        last_good_ ? "resume" : "run again");
   // The exception ends all ranks, so it must not be thrown before the state is saved.
   throw UserError(why, "train_diverged", tensors_.of_first(hint + details));
 }

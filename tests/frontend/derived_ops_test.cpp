@@ -31,6 +31,15 @@ std::vector<double> results(const std::function<Tensor(const Graph& g, const Ten
 
 using List = std::vector<double>;
 
+/// Checks that both forms of a function return the same numbers for x > 0.
+using Form = std::function<Tensor(const Graph& g, const Tensor& x)>;
+void same(const Form& method, const Form& function) {
+  const List positive{1, 2, 3, 4.5, 0.25, 6};
+  const List found = results(method, positive);
+  CHECK(found == results(function, positive));
+  CHECK(!found.empty());
+}
+
 }  // namespace
 
 TEST_CASE("derived ops: reductions", "[derived]") {
@@ -74,6 +83,14 @@ TEST_CASE("derived ops: element-wise", "[derived]") {
           y /= x;
           return y;
         })[2] == 11);
+  CHECK(results([](auto&, auto& x) {
+          Tensor y = x;
+          y += 1;
+          y *= 2.0;
+          y -= 4;
+          y /= 0.5F;
+          return y;
+        }) == List{0, -12, 8, 14, -4, -28});
 }
 
 TEST_CASE("derived ops: shapes", "[derived]") {
@@ -83,12 +100,42 @@ TEST_CASE("derived ops: shapes", "[derived]") {
   CHECK(results([](auto&, auto& x) { return flip(x, 0); }) == List{4.5, 0, -6, 1, -2, 3});
   CHECK(results([](auto&, auto& x) { return roll(x, 1, 1); }) == List{3, 1, -2, -6, 4.5, 0});
   CHECK(results([](auto&, auto& x) { return roll(x, 1, 0); }) == List{4.5, 0, -6, 1, -2, 3});
+  CHECK(results([](auto&, auto& x) { return roll(x, -1, 1); }) == List{-2, 3, 1, 0, -6, 4.5});
+  CHECK(results([](auto&, auto& x) { return roll(x, 7, 1); }) == List{3, 1, -2, -6, 4.5, 0});
+  CHECK(results([](auto&, auto& x) { return roll(x, -8, -1); }) == List{3, 1, -2, -6, 4.5, 0});
+  CHECK(results([](auto&, auto& x) { return roll(x, 6, 1); }) == List{1, -2, 3, 4.5, 0, -6});
+  CHECK(results([](auto&, auto& x) { return roll(x.slice(1, 0, 0), 2, 1); }).empty());
   CHECK(results([](auto&, auto& x) { return outer(x.select(0, 0), x.select(0, 1)); })[1] == 0);
   CHECK(results([](auto&, auto& x) { return x.slice(1, 1); }) == List{-2, 3, 0, -6});
   CHECK(results([](auto&, auto& x) { return x.split({1, 2}, 1)[1]; }) == List{-2, 3, 0, -6});
   CHECK(results([](auto& g, auto&) { return g.eye(2, f64); }) == List{1, 0, 0, 1});
   CHECK(results([](auto& g, auto&) { return g.zeros({2}, f64) + g.ones({2}, f64); }) == List{1, 1});
   CHECK(test::error_label([] { results([](auto&, auto& x) { return x.split({1, 1}, 1)[0]; }); }) == "split_size");
+  CHECK(test::error_label([] { results([](auto&, auto& x) { return x.split({-1, 4}, 1)[0]; }); }) == "split_size");
+}
+
+TEST_CASE("a roll of an unknown size takes negative shifts", "[derived]") {
+  Graph g{"unknown"};
+  g.output("y", roll(g.input("x", f64, {Dim("n")}), -2, 0));
+  const HostTensor y = ir::interpret(g.finish(), {{"x", HostTensor::from({5}, {0, 1, 2, 3, 4}, f64)}}).at("y");
+  CHECK(y.values() == List{2, 3, 4, 0, 1});
+}
+
+TEST_CASE("a slice that starts or ends before the first element is an error", "[derived]") {
+  CHECK(results([](auto&, auto& x) { return x.slice(1, -3, -1); }) == List{1, -2, 4.5, 0});
+  CHECK(test::error_label([] { results([](auto&, auto& x) { return x.slice(1, -4); }); }) == "slice_range");
+  CHECK(test::error_label([] { results([](auto&, auto& x) { return x.slice(1, 0, -5); }); }) == "slice_range");
+}
+
+TEST_CASE("integers: the smallest one has a position, and all are finite", "[derived]") {
+  Graph g{"integers"};
+  const Tensor x = g.input("x", i64, {3});
+  g.output("smallest", x.argmin(0));
+  g.output("finite", x.isfinite());
+  const auto lowest = std::numeric_limits<std::int64_t>::min();
+  const Tensors found = ir::interpret(g.finish(), {{"x", HostTensor::of<std::int64_t>({3}, {0, lowest, 5})}});
+  CHECK(found.at("smallest").item() == 1);
+  CHECK(found.at("finite").values() == List{1, 1, 1});
 }
 
 TEST_CASE("derived ops: networks", "[derived]") {
@@ -125,14 +172,20 @@ TEST_CASE("derived ops: gradients, at the caller's line", "[derived]") {
     if (graph[id].loc.known()) CHECK(graph[id].loc.file().find("derived_ops_test.cpp") != std::string::npos);
 }
 
+TEST_CASE("derived ops: the gradients of norms at zeros are those of torch", "[derived]") {
+  const List row_of_zeros{0, 0, 0, 3, 0, 4};
+  const auto of_norm = [](const Graph&, const Tensor& x) { return grad(norm(x, 1).sum(), {x})[0]; };
+  const List of_rows = results(of_norm, row_of_zeros);
+  CHECK(List(of_rows.begin(), of_rows.begin() + 3) == List{0, 0, 0});
+  CHECK(of_rows[3] == Approx(0.6));
+  CHECK(of_rows[5] == Approx(0.8));
+  const auto of_normalize = [](const Graph&, const Tensor& x) { return grad(normalize(x, 1, 0.5).sum(), {x})[0]; };
+  const List found = results(of_normalize, row_of_zeros);
+  CHECK(List(found.begin(), found.begin() + 3) == List{2, 2, 2});
+  CHECK(found[3] == Approx((1 - 0.6 * 1.4) / 5));
+}
+
 TEST_CASE("methods are second forms of functions", "[derived]") {
-  using Form = std::function<Tensor(const Graph& g, const Tensor& x)>;
-  const List positive{1, 2, 3, 4.5, 0.25, 6};
-  const auto same = [&](const Form& method, const Form& function) {
-    const List found = results(method, positive);
-    CHECK(found == results(function, positive));
-    CHECK(!found.empty());
-  };
 #define LATHE_SAME(name) same([](auto&, auto& x) { return x.name(); }, [](auto&, auto& x) { return name(x); })
   LATHE_SAME(abs), LATHE_SAME(sign), LATHE_SAME(floor), LATHE_SAME(ceil), LATHE_SAME(round), LATHE_SAME(trunc);
   LATHE_SAME(exp), LATHE_SAME(expm1), LATHE_SAME(log), LATHE_SAME(log1p), LATHE_SAME(sqrt), LATHE_SAME(rsqrt);
@@ -154,6 +207,9 @@ TEST_CASE("methods are second forms of functions", "[derived]") {
   same([](auto&, auto& x) { return x[0].outer(x[1]); }, [](auto&, auto& x) { return outer(x[0], x[1]); });
   same([](auto&, auto& x) { return x.sort(1, true).values; }, [](auto&, auto& x) { return sort(x, 1, true).values; });
   same([](auto&, auto& x) { return x.top_k(2).indices; }, [](auto&, auto& x) { return top_k(x, 2).indices; });
+}
+
+TEST_CASE("methods of shapes and indices are second forms of functions", "[derived]") {
   same([](auto&, auto& x) { return x.view({6}); }, [](auto&, auto& x) { return view(x, {6}); });
   same([](auto&, auto& x) { return x.reshape({3, 2}); }, [](auto&, auto& x) { return reshape(x, {3, 2}); });
   same([](auto&, auto& x) { return x.transpose(0, 1); }, [](auto&, auto& x) { return transpose(x, 0, 1); });
@@ -165,6 +221,31 @@ TEST_CASE("methods are second forms of functions", "[derived]") {
   same([](auto&, auto& x) { return x.flatten(0, 1); }, [](auto&, auto& x) { return flatten(x, 0, 1); });
   same([](auto&, auto& x) { return x.select(1, -1); }, [](auto&, auto& x) { return select(x, 1, -1); });
   same([](auto&, auto& x) { return x.split(2, 1)[1]; }, [](auto&, auto& x) { return split(x, 2, 1)[1]; });
+  same([](auto&, auto& x) { return x.split({1, 2}, 1)[1]; }, [](auto&, auto& x) { return split(x, {1, 2}, 1)[1]; });
+  same([](auto&, auto& x) { return x.slice(1, 0, 3, 2); }, [](auto&, auto& x) { return slice(x, 1, 0, 3, 2); });
+  same([](auto&, auto& x) { return x.slice(1, -2); }, [](auto&, auto& x) { return slice(x, 1, -2); });
+  same([](auto&, auto& x) { return x.detach(); }, [](auto&, auto& x) { return detach(x); });
+  same([](auto&, auto& x) { return x.unfold(1, {.size = 2}); },
+       [](auto&, auto& x) { return unfold(x, 1, {.size = 2}); });
+  const auto order = [](const Graph& g) { return g.literal({1, 3}, {1, 0, 1}, i64); };
+  same([&](auto& g, auto& x) { return x.gather(order(g)[0], 1); },
+       [&](auto& g, auto& x) { return gather(x, order(g)[0], 1); });
+  same([&](auto& g, auto& x) { return x.take_along(order(g), 0); },
+       [&](auto& g, auto& x) { return take_along(x, order(g), 0); });
+  same([&](auto& g, auto& x) { return x.scatter(order(g), x[1].unsqueeze(0), 0); },
+       [&](auto& g, auto& x) { return scatter(x, order(g), x[1].unsqueeze(0), 0); });
+  same([&](auto& g, auto& x) { return x.update_rows(order(g)[0].slice(0, 0, 2), x); },
+       [&](auto& g, auto& x) { return update_rows(x, order(g)[0].slice(0, 0, 2), x); });
+  const auto bits = [](const Tensor& x) { return (x * 4).to(i64); };
+  same([&](auto&, auto& x) { return bits(x).bitwise_and(bits(x) - 3); },
+       [&](auto&, auto& x) { return bitwise_and(bits(x), bits(x) - 3); });
+  same([&](auto&, auto& x) { return bits(x).bitwise_or(bits(x) - 3); },
+       [&](auto&, auto& x) { return bitwise_or(bits(x), bits(x) - 3); });
+  same([&](auto&, auto& x) { return bits(x).bitwise_xor(bits(x) - 3); },
+       [&](auto&, auto& x) { return bitwise_xor(bits(x), bits(x) - 3); });
+  same([&](auto&, auto& x) { return bits(x).bitwise_not(); }, [&](auto&, auto& x) { return bitwise_not(bits(x)); });
+  same([](auto&, auto& x) { return view_as_real(view_as_complex(x.slice(1, 0, 2)).conj()); },
+       [](auto&, auto& x) { return view_as_real(conj(view_as_complex(x.slice(1, 0, 2)))); });
   same([](auto&, auto& x) { return x.chunk(3, 1)[2]; }, [](auto&, auto& x) { return chunk(x, 3, 1)[2]; });
   same([](auto&, auto& x) { return x.slice(1, 0, 2).diagonal(); },
        [](auto&, auto& x) { return diagonal(x.slice(1, 0, 2)); });
@@ -191,6 +272,14 @@ TEST_CASE("operators on bits: integers bit by bit, bools logically", "[derived]"
   CHECK(results([&](auto&, auto& x) { return whole(x) ^ whole(x); }) == List(6, 0));
   CHECK(results([&](auto&, auto& x) { return ~whole(x); }) == List{-2, 1, -4, -5, -1, 5});
   CHECK(results([&](auto&, auto& x) { return whole(x) << 2; }) == List{4, -8, 12, 16, 0, -24});
+  CHECK(results([&](auto&, auto& x) { return whole(x).abs() % 3; }) == List{1, 2, 0, 1, 0, 0});
+  CHECK(results([&](auto&, auto& x) {
+          Tensor y = whole(x);
+          y |= 1;
+          y ^= 3;
+          y &= 6;
+          return y;
+        }) == List{2, 4, 0, 6, 2, 0});
   CHECK(results([&](auto&, auto& x) { return whole(x) >> whole(x).abs(); }) == List{0, -1, 0, 0, 0, -1});
   CHECK(results([](auto&, auto& x) { return (x > 0) ^ (x > 2); }) == List{1, 0, 0, 0, 0, 0});
   CHECK(results([](auto&, auto& x) { return (x > 0) & ~(x > 2); }) == List{1, 0, 0, 0, 0, 0});

@@ -103,3 +103,13 @@ TEST_CASE("find_nan: a trainer reports the op, from the states before the step")
   CHECK_THAT(found, StartsWith("step 6 is not finite: ") && Contains("[train_diverged]") && Contains(" = log ") &&
                         Contains("resumes after step 4") && !Contains("resume with find_nan"));
 }
+
+TEST_CASE("find_nan: the error of a run without a checkpoint does not advise to resume") {
+  const LogModel model;
+  const ir::Graph step = training_step(model.g, model.loss, SGD{.lr = 0.125}, {});
+  Tensors start = initial_values(step, model.g.initializers(), 1);
+  start.set("w", HostTensor::from({3}, {1, 1, 1}));
+  Trainer trainer(step, std::move(start));
+  CHECK_THAT(message_of([&] { trainer.run([](std::int64_t) { return Tensors{{"x", rows(-6)}}; }, 9); }),
+             Contains("run again with find_nan (--find-nan)") && !Contains("resume"));
+}

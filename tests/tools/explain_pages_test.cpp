@@ -1,4 +1,5 @@
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <regex>
 
 #include "tests/support/texts/test_data.h"
@@ -105,6 +106,30 @@ TEST_CASE("explain --html: steps with the interpreter's numbers", "[tools][page]
   REQUIRE(run_lathe(scratch, "explain g.lathe --html --dim n=3000 -o large.html").status == 0);
   CHECK(!data_of(scratch.read("large.html"), "data")["values"][0].contains("values"));
   CHECK(run_lathe(scratch, "explain g.lathe --seed 3").status == 2);
+}
+
+TEST_CASE("explain --html: every built-in example is a page, and rows of attention weights add up to 1",
+          "[tools][page]") {
+  const Scratch scratch;
+  for (const char* name :
+       {"gpt", "llama", "encoder-decoder", "walkthrough", "llama-attention", "einsum-attention", "attention-forms"}) {
+    CAPTURE(name);
+    REQUIRE(run_lathe(scratch, std::string("model ") + name + " -o m.lathe").status == 0);
+    const auto ran = run_lathe(scratch, "explain m.lathe --html -o p.html");
+    INFO(ran.err);
+    REQUIRE(ran.status == 0);
+    int softmaxes = 0;
+    const nlohmann::json data = data_of(scratch.read("p.html"), "data");
+    for (const auto& value : data["values"]) {
+      if (value["op"] != "softmax" || !value.contains("values")) continue;
+      ++softmaxes;
+      const auto row = value["sizes"].back().get<std::size_t>();
+      const auto weights = value["values"].get<std::vector<double>>();
+      for (std::size_t start = 0; start < weights.size(); start += row)
+        CHECK(std::accumulate(&weights[start], &weights[start] + row, 0.0) == Approx(1).epsilon(1e-4));
+    }
+    CHECK(softmaxes > 0);
+  }
 }
 
 TEST_CASE("the page of steps finds the numbers that a number is made of", "[tools][page]") {

@@ -55,7 +55,16 @@ Value expand(const Value& a, const Shape& shape) {
 
 Value slice(const Value& a, int dim, const Dim& start, const Dim& stop, std::int64_t step) {
   const int d = require_axis(a, dim, "slice");
-  const auto from_end = [&](const Dim& at) { return at.value().value_or(0) < 0 ? a.shape()[d].unnamed() + at : at; };
+  const auto from_end = [&](const Dim& at) {
+    if (at.value().value_or(0) >= 0) return at;
+    const Dim position = a.shape()[d].unnamed() + at;
+    if (position.value().value_or(0) < 0)  // the record would count it from the end once more
+      throw UserError(a.builder().location(), "slice",
+                      fmt::format("{}:{} is not a range within dim {} of {}", start.to_string(), stop.to_string(), d,
+                                  a.type().to_string()),
+                      "slice_range", "0 <= start <= stop <= size, where a negative number counts from the end");
+    return position;
+  };
   return a.builder().add(
       ops::slice, {a},
       {{"dim", std::int64_t{d}}, {"start", from_end(start)}, {"stop", from_end(stop)}, {"step", step}});
