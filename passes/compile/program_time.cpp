@@ -51,7 +51,7 @@ double seconds_of(const Collective& collective, const Program& program, const St
 
 StepTime launch_time(const Program& program, const Launch& launch, const StepRates& rates, const DimBindings& dims) {
   StepTime time;
-  if (writes_nothing(program, launch, dims)) return time;
+  if (is_skipped(program, launch, dims)) return time;
   const double flops = static_cast<double>(launch.flops.evaluate(dims));
   if (launch.info.multiplier != Multiplier::none)
     time.products = flops / (is_tensor_core(launch.info.multiplier) ? rates.flops : rates.plain_flops);

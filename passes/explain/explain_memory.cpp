@@ -23,6 +23,7 @@ Cost cost_of(const Program& program, const MemoryBudget& budget) {
   Cost cost{.bytes = plan.total_bytes(), .arena = plan.arena_bytes};
   for (std::size_t l = 0; l < program.launches.size(); ++l) {
     const Launch& launch = program.launches[l];
+    if (is_skipped(program, launch, budget.dims)) continue;
     const auto runs = static_cast<double>(runs_of(program, static_cast<int>(l)).evaluate(budget.dims));
     cost.flops += runs * static_cast<double>(launch.flops.evaluate(budget.dims));
     cost.traffic += runs * static_cast<double>(launch.bytes.evaluate(budget.dims));

@@ -18,7 +18,8 @@ bool Launch::leaves_remainder(int parameter) const {
   return std::find(partial.begin(), partial.end(), parameter) != partial.end();
 }
 
-bool writes_nothing(const Program& program, const Launch& launch, const DimBindings& dims) {
+bool is_skipped(const Program& program, const Launch& launch, const DimBindings& dims) {
+  if (launch.condition && !launch.condition->holds(launch.condition->size.evaluate(dims))) return true;
   const kernel::Kernel& kernel = program.kernels[launch.kernel];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const ProgramBuffer& buffer = program.buffers[launch.buffers[i]];

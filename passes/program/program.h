@@ -50,18 +50,32 @@ struct TuningCandidates {
   std::vector<std::string> names;  ///< tile sizes of each candidate, as text; the default is first
 };
 
+/// The sizes with which a launch runs. Two launches may compute the same values in different ways, one for less than
+/// `limit` rows and one for the others.
+struct SizeCondition {
+  Dim size = 0;
+  std::int64_t limit = 0;
+  bool is_below = false;  ///< runs if size < limit; otherwise, if size >= limit
+
+  bool holds(std::int64_t value) const { return (value < limit) == is_below; }
+  /// Returns the condition that holds for the other sizes.
+  SizeCondition negated() const { return {size, limit, !is_below}; }
+  bool operator==(const SizeCondition&) const = default;
+};
+
 /// One run of one kernel over bound buffers.
 struct Launch {
-  int kernel = -1;                  ///< index into Program::kernels
-  std::vector<int> buffers;         ///< program buffers, in the order of the kernel's parameters
-  std::vector<Dim> dims;            ///< values of the kernel's dims
-  Dim work = 1;                     ///< scalar operations per iteration of the parallel loop, approximate
-  Dim flops = 0;                    ///< a multiply-add counts as two; only matmuls and reductions
-  Dim bytes = 0;                    ///< minimum memory traffic
-  LaunchInfo info = {};             ///< its role, and the ops that it computes
-  Location loc;                     ///< of the last op
-  std::vector<std::string> checks;  ///< error message of the kernel's check i + 1
-  std::vector<int> partial = {};    ///< parameters that it writes only partially, preserving the rest
+  int kernel = -1;                              ///< index into Program::kernels
+  std::vector<int> buffers;                     ///< program buffers, in the order of the kernel's parameters
+  std::vector<Dim> dims;                        ///< values of the kernel's dims
+  Dim work = 1;                                 ///< scalar operations per iteration of the parallel loop, approximate
+  Dim flops = 0;                                ///< a multiply-add counts as two; only matmuls and reductions
+  Dim bytes = 0;                                ///< minimum memory traffic
+  LaunchInfo info = {};                         ///< its role, and the ops that it computes
+  Location loc;                                 ///< of the last op
+  std::vector<std::string> checks;              ///< error message of the kernel's check i + 1
+  std::optional<SizeCondition> condition = {};  ///< if set, the launch is skipped unless the condition holds
+  std::vector<int> partial = {};                ///< parameters that it writes only partially, preserving the rest
   /// The first node of the region, if this launch computes one part of it. The launches of the other parts are
   /// independent of this one, and have the same checks or none. -1 otherwise.
   int part_of = -1;
@@ -163,8 +177,8 @@ struct CollectiveSpan {
 };
 CollectiveSpan span_of(const Collective& collective, const Program& program);
 
-/// Returns whether all outputs of the launch are empty, not counting scratch. Such launches are skipped: their loops
-/// may still be long, for example over rows without columns.
-bool writes_nothing(const Program& program, const Launch& launch, const DimBindings& dims);
+/// Returns whether a run skips the launch: its condition does not hold, or all its outputs are empty, not counting
+/// scratch. The loops of such a launch may still be long, for example over rows without columns.
+bool is_skipped(const Program& program, const Launch& launch, const DimBindings& dims);
 
 }  // namespace lathe

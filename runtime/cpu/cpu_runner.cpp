@@ -90,7 +90,7 @@ class CpuRunner final : public ProgramRunner {
   /// The sizes that a launch depends on, as positions in the table of sizes.
   struct LaunchSizes {
     std::vector<std::size_t> dims;
-    std::size_t work = 0, flops = 0, bytes = 0;
+    std::size_t work = 0, flops = 0, bytes = 0, condition = 0;
   };
   /// The memory plan of the temporaries. It is valid for every binding of the dims whose temporaries fit it.
   struct Planned {
@@ -123,7 +123,7 @@ class CpuRunner final : public ProgramRunner {
   bool has_room(const Planned& planned) const;
   void make_plan(const DimBindings& dims);
   void make_room();
-  bool writes_nothing(const Launch& launch) const;
+  bool is_skipped(std::size_t number) const;
   void point_buffers(const RunArguments& arguments);
   void run_range(std::size_t index, std::int64_t begin, std::int64_t end, int thread,
                  std::atomic<std::int64_t>& failure) const;
@@ -197,6 +197,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
     sizes.work = table_.add(launch.work);
     sizes.flops = table_.add(launch.flops);
     sizes.bytes = table_.add(launch.bytes);
+    if (launch.condition) sizes.condition = table_.add(launch.condition->size);
     const bool scratch =
         std::any_of(launch.buffers.begin(), launch.buffers.end(), [&](int b) { return is_scratch(b); });
     calls_[l].dims.resize(launch.dims.size());
@@ -262,8 +263,11 @@ std::int64_t CpuRunner::plan(const DimBindings& dims) {
   return planned_->plan.arena_bytes;
 }
 
-/// Returns whether everything that a launch writes is empty under the current sizes.
-bool CpuRunner::writes_nothing(const Launch& launch) const {
+/// Returns whether the condition of a launch does not hold, or everything that it writes is empty, under the current
+/// sizes.
+bool CpuRunner::is_skipped(std::size_t number) const {
+  const Launch& launch = program_.launches[number];
+  if (launch.condition && !launch.condition->holds(sizes_[launch_sizes_[number].condition])) return true;
   const kernel::Kernel& kernel = program_.kernels[launch.kernel];
   for (std::size_t i = 0; i < launch.buffers.size(); ++i) {
     const auto buffer = static_cast<std::size_t>(launch.buffers[i]);
@@ -283,14 +287,13 @@ void CpuRunner::prepare(const DimBindings& dims) {
     Call& call = calls_[l];
     const LaunchSizes& at = launch_sizes_[l];
     for (std::size_t d = 0; d < at.dims.size(); ++d) call.dims[d] = sizes_[at.dims[d]];
-    const Launch& launch = program_.launches[l];
-    call.extent = writes_nothing(launch) ? 0 : kernels_[launch.kernel].extent(call.dims.data());
+    call.extent = is_skipped(l) ? 0 : kernels_[program_.launches[l].kernel].extent(call.dims.data());
     const std::int64_t of_memory = sizes_[at.bytes] / std::max<std::int64_t>(1, call.extent) * tasks_.byte_work;
     const std::int64_t work = std::max(sizes_[at.work], of_memory);
     call.grain = std::max<std::int64_t>(1, grain_of(tasks_, call.extent, work));
     const std::int64_t together = tasks_.together_work;
     call.work = call.extent > 0 && work > together / call.extent ? together : work * call.extent;
-    call.gflops = static_cast<double>(sizes_[at.flops]) * 1e-9;
+    call.gflops = call.extent > 0 ? static_cast<double>(sizes_[at.flops]) * 1e-9 : 0;
   }
   loops_ = bind_loops(program_, dims);
   together_.clear();

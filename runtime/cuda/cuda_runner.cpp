@@ -256,7 +256,7 @@ void CudaRunner::bind(const DimBindings& dims) {
   for (const Launch* launch : launches_) {
     auto& values = made->launch_dims.emplace_back();
     for (const Dim& dim : launch->dims) values.push_back(dim.evaluate(dims));
-    made->empty.push_back(writes_nothing(program_, *launch, dims));
+    made->empty.push_back(is_skipped(program_, *launch, dims));
   }
   made->kernels = kernels_.choose(launches_, made->launch_dims, made->empty, made->loops);
   bound_ = std::move(made);

@@ -88,6 +88,8 @@ class ProgramCode {
       code.buffers = launch.buffers;
       for (const Dim& dim : launch.dims) code.dims.push_back(size(dim));
       add_written(launch, program_.kernels[launch.kernel], code);
+      if (const auto& condition = launch.condition)
+        code.condition = {size(condition->size), condition->limit, condition->is_below};
       code.work = size(launch.work);
       code.bytes = size(launch.bytes);
       for (const std::string& check : launch.checks)  // the words of check_status()

@@ -70,12 +70,14 @@ void DriverEmitter::point_tensors() {
   }
 }
 
-llvm::Value* DriverEmitter::is_nonempty(const LibraryLaunch& launch) {
-  if (launch.written.empty()) return b_.getTrue();
-  Value* is_nonempty = b_.getFalse();
+llvm::Value* DriverEmitter::is_run(const LibraryLaunch& launch) {
+  Value* runs = launch.written.empty() ? b_.getTrue() : b_.getFalse();
   for (const LibrarySize& elements : launch.written)
-    is_nonempty = b_.CreateOr(is_nonempty, b_.CreateICmpSGT(size(elements), number(0)));
-  return is_nonempty;
+    runs = b_.CreateOr(runs, b_.CreateICmpSGT(size(elements), number(0)));
+  if (!launch.condition) return runs;
+  Value *value = size(launch.condition->size), *limit = number(launch.condition->limit);
+  return b_.CreateAnd(runs,
+                      launch.condition->is_below ? b_.CreateICmpSLT(value, limit) : b_.CreateICmpSGE(value, limit));
 }
 
 void DriverEmitter::begin_loop(int number_of) {

@@ -42,7 +42,7 @@ class DriverEmitter : public ModuleCode {
   /// Continues if a status is 0; otherwise the driver returns the error that `error_of` emits.
   void fail_unless_none(Value* status, llvm::function_ref<Value*()> error_of);
   /// Returns whether a launch writes anything at the sizes of the call.
-  Value* is_nonempty(const LibraryLaunch& launch);
+  Value* is_run(const LibraryLaunch& launch);
 
   std::size_t level_;
   const LibraryEntry* entry_ = nullptr;

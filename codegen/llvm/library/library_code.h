@@ -69,9 +69,15 @@ struct LibraryLaunch {
   std::vector<int> buffers;          ///< in the order of the kernel's parameters
   std::vector<LibrarySize> dims;     ///< of the kernel
   std::vector<LibrarySize> written;  ///< elements that it writes, by buffer; all 0: the launch is skipped
-  LibrarySize work, bytes;           ///< scalar operations per iteration; memory traffic
-  std::vector<int> errors;           ///< by check of the kernel
-  std::string comment;               ///< its ops and source line, for IR
+  struct Condition {
+    LibrarySize size;
+    std::int64_t limit = 0;
+    bool is_below = false;
+  };
+  std::optional<Condition> condition = {};  ///< SizeCondition: runs if size < limit, or if size >= limit
+  LibrarySize work, bytes;                  ///< scalar operations per iteration; memory traffic
+  std::vector<int> errors;                  ///< by check of the kernel
+  std::string comment;                      ///< its ops and source line, for IR
 };
 
 /// Launches [first, end) that run `trips` times.

@@ -151,6 +151,9 @@ struct GemmPlan {
   /// scratch. Otherwise their lanes run along its rows. The other columns are whole vectors.
   int remainder = 0;
   int fewest_tasks = 0;  ///< with fewer, row blocks become smaller
+  /// Minimum rows for which the plan pays off, if the rows are known only at run time; 0: any. With fewer, split bf16
+  /// does not amortize packing, and fma is faster.
+  std::int64_t least_rows = 0;
   /// Minimum k whose sums take long enough for the epilogue's prefetched memory to arrive.
   std::int64_t overlap_depth = 0;
   std::int64_t prefetch_bytes = 0;      ///< prefetch distance of dot products; 0: none

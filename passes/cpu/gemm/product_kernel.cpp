@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -81,25 +83,45 @@ class ProductKernels {
                                         : std::vector{plan_gemm(query)};
     const GemmPlan& plan = plans[lowering_.candidate];
     std::vector<KernelContext::Built> built;
-    if (plan.panel > 0) {
-      panels(plan, built);
-      name_candidates(lowering_, plans, built);
-      return built;
+    if (plan.least_rows > 0) {
+      // Only the run knows whether there are enough rows.
+      build(plan_few_rows(query, plan.least_rows), built);
+      for (KernelContext::Built& each : built) each.launch.condition = {m, plan.least_rows, true};
+      const std::size_t few = built.size();
+      build(plan, built);
+      for (std::size_t i = few; i < built.size(); ++i) built[i].launch.condition = {m, plan.least_rows, false};
+    } else {
+      build(plan, built);
     }
-    const PartOfK all(k);
-    const int lhs_packed = plan.lhs == Source::packed ? pack(true, plan, all, built) : -1;
-    const int rhs_packed = plan.rhs == Source::packed ? pack(false, plan, all, built) : -1;
-    const int sums = plan.splits > 1 ? lowering_.workspace(operands_.compute,
-                                                           batch * Dim(split_k_sums(plan, *m.value(), *n.value())),
-                                                           "sums of splits")
-                                     : -1;
-    built.push_back(product(plan, all, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
-    if (plan.splits > 1) built.push_back(reduce_split_k(plan, sums));
     name_candidates(lowering_, plans, built);
     return built;
   }
 
  private:
+  /// Returns the plan by fma, for runs with fewer rows than `limit`.
+  static GemmPlan plan_few_rows(GemmQuery query, std::int64_t limit) {
+    query.split_bf16 = false;
+    GemmPlan plan = plan_gemm(query);
+    plan.missed.push_back({Multiplier::split_bf16, fmt::format("this kernel runs with less than {} rows", limit)});
+    return plan;
+  }
+
+  /// Adds the kernels of a plan.
+  void build(const GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
+    if (plan.panel > 0) return panels(plan, built);
+    const PartOfK all(operands_.k);
+    const int lhs_packed = plan.lhs == Source::packed ? pack(true, plan, all, built) : -1;
+    const int rhs_packed = plan.rhs == Source::packed ? pack(false, plan, all, built) : -1;
+    const int sums = plan.splits > 1
+                         ? lowering_.workspace(
+                               operands_.compute,
+                               operands_.batch * Dim(split_k_sums(plan, *operands_.m.value(), *operands_.n.value())),
+                               "sums of splits")
+                         : -1;
+    built.push_back(product(plan, all, {.lhs = lhs_packed, .rhs = rhs_packed, .sums = sums}));
+    if (plan.splits > 1) built.push_back(reduce_split_k(plan, sums));
+  }
+
   GemmQuery sizes_of_runs(const DimBindings& dims) const {
     return {.cpu = lowering_.cpu,
             .tuned = lowering_.tuned.products,

@@ -189,7 +189,7 @@ void AccessVerifier::add_to_key(Key& key, const Binding& at, AccessKind kind, co
 AccessVerifier::Checked AccessVerifier::check_loads(const ProgramBuffer& buffer, const Binding& at,
                                                     const DimBindings& sizes) {
   const std::int64_t elements = buffer.elements.evaluate(sizes);
-  if (elements <= 0 || writes_nothing(program_, launch_of(at), sizes)) return std::nullopt;
+  if (elements <= 0 || is_skipped(program_, launch_of(at), sizes)) return std::nullopt;
   Key key{elements};
   add_to_key(key, at, AccessKind::load, sizes);
   if (inside_.contains(key)) return std::nullopt;

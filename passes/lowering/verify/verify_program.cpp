@@ -57,6 +57,12 @@ class Verifier {
   }
 
  private:
+  /// The latest value of a buffer, if it is written only for some sizes; whether the buffer had a value before.
+  struct OneSided {
+    SizeCondition condition;
+    bool had_value = false;
+  };
+
   template <class T>
   static int count(const std::vector<T>& all) {
     return static_cast<int>(all.size());
@@ -220,8 +226,27 @@ class Verifier {
 
   void check_accesses() {
     for (std::size_t p = 0; p < launch().buffers.size(); ++p) check_access(p);
-    for (std::size_t p = 0; p < launch().buffers.size(); ++p)
-      if (use().stored[p]) written_.add(launch().buffers[p]);
+    for (std::size_t p = 0; p < launch().buffers.size(); ++p) {
+      if (!use().stored[p]) continue;
+      note_condition(launch().buffers[p]);
+      written_.add(launch().buffers[p]);
+    }
+  }
+
+  /// Notes that a buffer is written only for some sizes, until a launch writes it for the others.
+  void note_condition(int b) {
+    const std::optional<SizeCondition>& now = launch().condition;
+    const auto before = one_sided_.find(b);
+    const bool completes = now && before != one_sided_.end() && before->second.condition == now->negated();
+    if (now && !completes) one_sided_.try_emplace(b, *now, written_.has_value(b));
+    if (!now || completes) one_sided_.erase(b);
+  }
+
+  /// Whether the current launch may read a buffer that is written only for some sizes. For the others, it still has
+  /// the earlier value, such as that of a sum in place.
+  bool may_read(const OneSided& written) const {
+    const std::optional<SizeCondition>& now = launch().condition;
+    return now && (*now == written.condition || (*now == written.condition.negated() && written.had_value));
   }
 
   /// Checks that each buffer that the region's launches declare as fully written is written by one of them.
@@ -254,6 +279,8 @@ class Verifier {
     }
     if (stores && (kind == BufferKind::input || kind == BufferKind::constant))
       fail("program_constant", b, "it is written");
+    if (const auto at = one_sided_.find(b); loads && at != one_sided_.end() && !may_read(at->second))
+      fail("program_unwritten", b, "it is written only for some sizes, and read for others");
     if (written_.has_value(b)) return;
     if (loads && !stores) fail("program_unwritten", b, "it is read and nothing wrote it before");
     if (launch().leaves_remainder(static_cast<int>(p)))
@@ -261,6 +288,10 @@ class Verifier {
   }
 
   void check_results() const {
+    for (const auto* slots : {&program_.outputs, &program_.states})
+      for (const Program::Slot& slot : *slots)
+        if (one_sided_.contains(slot.buffer))
+          fail("program_unwritten", slot.buffer, "it is written only for some sizes");
     for (const Program::Slot& slot : program_.outputs)
       if (!written_.contains(slot.buffer)) fail("program_unwritten", slot.buffer, "nothing writes it");
     for (const Program::Slot& slot : program_.states)
@@ -271,9 +302,10 @@ class Verifier {
   const Program& program_;
   std::vector<kernel::ParameterUse> uses_;  // by kernel
   WrittenBuffers written_;
-  std::vector<int> owner_;        // by buffer: for scratch, the launch that owns it
-  int launch_ = -1;               // the launch being checked
-  const Launch* fold_ = nullptr;  // the reduction launch of a collective, checked instead of `launch_`
+  std::map<int, OneSided> one_sided_;  // by buffer
+  std::vector<int> owner_;             // by buffer: for scratch, the launch that owns it
+  int launch_ = -1;                    // the launch being checked
+  const Launch* fold_ = nullptr;       // the reduction launch of a collective, checked instead of `launch_`
 };
 
 }  // namespace

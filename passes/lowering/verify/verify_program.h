@@ -28,6 +28,7 @@ namespace lathe {
 ///   reads, unless a launch before the loop wrote it: launches after the loop may not read what only the loop writes,
 ///   because it may run 0 times, unless the number of its iterations is known and not 0. A buffer of trips * stride
 ///   elements counts as written after the loop if the loop writes slices of `stride` elements of it.
+///   A buffer that launches write only for some sizes (Launch::condition) is read only for these.
 /// - program_partial: the launches of a region leave elements of a buffer unwritten, or access it out of bounds
 ///   (verify_accesses.h).
 void verify_program(const Program& program);

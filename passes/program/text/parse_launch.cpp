@@ -55,14 +55,25 @@ class LaunchParser {
       into.flops = parse_dim(in_);
     } else if (in_.accept_word("bytes")) {
       into.bytes = parse_dim(in_);
+    } else if (in_.accept_word("if")) {
+      into.condition = condition();
     } else if (in_.accept_word("partial")) {
       parse_list(in_, [&] { into.partial.push_back(parse_int(in_, 0, "the number of a parameter")); });
     } else if (in_.accept_word("part")) {
       in_.expect_word("of");
       into.part_of = parse_value(in_).index;
     } else {
-      in_.fail_expected("work, flops, bytes, partial or part");
+      in_.fail_expected("work, flops, bytes, if, partial or part");
     }
+  }
+
+  /// "B*T below 96" or "B*T from 96"
+  SizeCondition condition() {
+    SizeCondition made{.size = parse_dim(in_)};
+    made.is_below = in_.accept_word("below");
+    if (!made.is_below) in_.expect_word("from");
+    made.limit = parse_int(in_, 1, "the limit of the size");
+    return made;
   }
 
   /// The lines below a launch: missed paths, messages of checks, candidates of a tuned matmul.

@@ -98,6 +98,9 @@ class ProgramPrinter {
     text_ += ", work " + launch.work.to_string();
     if (launch.flops != Dim(0)) text_ += ", flops " + launch.flops.to_string();
     if (launch.bytes != Dim(0)) text_ += ", bytes " + launch.bytes.to_string();
+    if (const auto& condition = launch.condition)
+      text_ += fmt::format(", if {} {} {}", condition->size.to_string(), condition->is_below ? "below" : "from",
+                           condition->limit);
     if (!launch.partial.empty()) text_ += fmt::format(", partial [{}]", fmt::join(launch.partial, ", "));
     if (launch.part_of >= 0) text_ += fmt::format(", part of %{}", launch.part_of);
     const bool at_op = !launch.info.ops.empty() && launch.info.ops.back().loc == launch.loc;

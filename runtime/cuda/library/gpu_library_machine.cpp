@@ -30,7 +30,7 @@ bool fits_int32(const kernel::Kernel& kernel, const GpuInfo& gpu, const Launch& 
 /// Throws the error of a launch with too many blocks at the largest sizes.
 void check_grid(const Program& program, const kernel::Kernel& kernel, const GpuInfo& gpu, const Launch& launch,
                 const DimBindings& most) {
-  if (writes_nothing(program, launch, most)) return;
+  if (is_skipped(program, launch, most)) return;
   std::vector<std::int64_t> dims;
   for (const Dim& dim : launch.dims) dims.push_back(dim.evaluate(most));
   grid_of(kernel, gpu, dims);

@@ -91,7 +91,7 @@ using cpu::ProductSizes;
 std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSizes& tuned) {
   const cpu::GemmTile usual = cpu::choose_tile(f32, cpu, tuned.fma);
   std::vector<std::int64_t> numbers{usual.kc, usual.mc, usual.nc};
-  for (const std::int64_t m : {1, 3, 12, 24, 48, 100, 200, 400, 600, 1500, 5000, 12000})
+  for (const std::int64_t m : {0, 1, 3, 12, 24, 48, 100, 200, 400, 600, 1500, 5000, 12000})
     for (const std::int64_t n : {48, 64, 100, 256, 500, 1200, 5000, 20000})
       for (const std::int64_t k : {32, 64, 100, 300, 700, 2000, 20000})
         for (int which = 0; which < 64; ++which) {
@@ -101,7 +101,7 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
           const cpu::GemmPlan plan = cpu::plan_gemm({.cpu = cpu,
                                                      .tuned = tuned,
                                                      .batch = is(5) ? std::optional<std::int64_t>(1) : std::nullopt,
-                                                     .m = m,
+                                                     .m = m > 0 ? std::optional(m) : std::nullopt,
                                                      .n = n,
                                                      .k = k,
                                                      .lhs_axis = axis(0),
@@ -117,7 +117,7 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
                 static_cast<std::int64_t>(plan.rhs), static_cast<std::int64_t>(plan.strategy),
                 std::int64_t{plan.splits}, std::int64_t{plan.panel}, std::int64_t{plan.prefetch_right},
                 std::int64_t{plan.register_epilogue}, std::int64_t{plan.columns_in_turn}, plan.overlap_depth,
-                std::int64_t{plan.remainder}, std::int64_t{plan.prefetch_steps}})
+                std::int64_t{plan.remainder}, std::int64_t{plan.prefetch_steps}, plan.least_rows})
             numbers.push_back(number);
         }
   return numbers;

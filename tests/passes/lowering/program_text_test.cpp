@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 
 #include "ir/support/error.h"
@@ -235,6 +237,16 @@ TEST_CASE("program text: programs of graphs keep their text", "[lowering]") {
   }
 }
 
+TEST_CASE("program text: launches with a condition on a size") {
+  const std::string both(two_launches);
+  for (const char* condition : {"if n below 5", "if n*n from 96"}) {
+    const std::string text = replaced(both, "bytes 8*n\nregion", fmt::format("bytes 8*n, {}\nregion", condition));
+    CHECK(print_program(parse_program(text, "p")) == text);
+  }
+  check_rejected(replaced(both, "bytes 8*n\nregion", "bytes 8*n, if n 5\nregion"), "expected 'from'");
+  check_rejected(replaced(both, "bytes 8*n\nregion", "bytes 8*n, if n below 0\nregion"), "the limit of the size");
+}
+
 TEST_CASE("program text: errors name the position and the expectation", "[lowering]") {
   const auto rejected = [](std::string_view from, std::string_view to, const std::string& message) {
     check_rejected(replaced(two_launches, from, to), message);
@@ -247,7 +259,7 @@ TEST_CASE("program text: errors name the position and the expectation", "[loweri
            "p:6:20: 1 buffers and 1 dims are given, and @exp has 2 and 1");
   rejected("factor, y)", "facto, y)", "p:11:39: there is no buffer facto");
   rejected("as \"element-wise\", work", "as \"elementwise\", work", "p:7:6: there is no \"elementwise\"");
-  rejected("bytes 8*n\nregion", "byte 8*n\nregion", "p:7:30: expected work, flops, bytes, partial or part");
+  rejected("bytes 8*n\nregion", "byte 8*n\nregion", "p:7:30: expected work, flops, bytes, if, partial or part");
   rejected("%2 exp \"e\"", "%2 expo \"e\"", "p:5:6: there is no op 'expo'");
   rejected("input x: f32[n]", "input x: f33[n]", "p:16:10: expected a dtype, such as f32, found 'f33'");
   rejected("buffer factor: constant", "buffer factor: konstant", "p:22:16: expected input, state, output, constant");

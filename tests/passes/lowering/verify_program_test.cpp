@@ -175,6 +175,29 @@ TEST_CASE("verify program: buffers are written before they are read or returned"
           "state more: f32[n]: nothing writes its new value", "program_unwritten");
 }
 
+TEST_CASE("verify program: a buffer that is written for some sizes is read for no others", "[program]") {
+  const SizeCondition below{Dim("n"), 5, true};
+  refused([&](Program& p) { p.launches[0].condition = below; },
+          "temporary %1 exp: f32[n]: it is written only for some sizes, and read for others", "program_unwritten");
+  refused([&](Program& p) { p.launches[1].condition = below; }, "output y: f32[n]: it is written only for some sizes",
+          "program_unwritten");
+  refused(
+      [&](Program& p) {
+        p.launches[0].condition = below;
+        p.launches[1].condition = below.negated();
+      },
+      "written only for some sizes, and read for others", "program_unwritten");
+  const auto both = [&](Program& p, const SizeCondition& second) {
+    p.launches.insert(p.launches.begin(), p.launches[0]);
+    p.launches[0].condition = below;
+    p.launches[1].condition = second;
+  };
+  refused([&](Program& p) { both(p, {Dim("n"), 6, false}); }, "written only for some sizes", "program_unwritten");
+  Program program = good();
+  both(program, below.negated());
+  CHECK_NOTHROW(verify_program(program));
+}
+
 TEST_CASE("verify program: a region writes its buffers completely", "[program]") {
   refused([](Program& p) { p.kernels[0] = copy(1); },
           "temporary %1 exp: f32[n]: element 0 of 3 is not written, n=3, in launch 0 of copy (%1 exp) at model.cpp:7",

@@ -98,6 +98,19 @@ TEST_CASE("library: training steps in bf16 and f64, of other models and optimize
                   "host");
 }
 
+/// On a CPU with AMX, launches by fma run for few rows and launches by tiles for many.
+TEST_CASE("library: products whose rows only a run knows have the bits of compile()", "[library]") {
+  const ir::Graph graph = parse(R"(graph @rows(input %x: f32[n, 96], input %w: f32[96, 64], input %r: f32[n, 64]) {
+  %y = matmul %x, %w
+  %z = add %y, %r
+  output "z" %z
+})");
+  std::vector<Run> runs;
+  for (const std::int64_t n : {1, 767, 768, 900, 40})
+    runs.push_back({{{"n", n}}, random_arguments(graph, {{"n", n}}, 1, 1)});
+  check_same_bits(graph, {}, runs, {{"n", 900}}, "host");
+}
+
 TEST_CASE("library: loops and their gradients have the bits of compile()", "[library]") {
   for (const LoopCase& each : loop_cases()) {
     const ir::Graph graph = each.graph(f32, false);

@@ -55,7 +55,7 @@ std::int64_t interpret_halves(const kernel::Kernel& kernel, std::span<const kern
 
 void run_launch(const Program& program, const Launch& launch, const DimBindings& dims,
                 const std::vector<std::byte*>& where, const ProgramInterpreter::RunKernel& run_kernel) {
-  if (writes_nothing(program, launch, dims)) return;
+  if (is_skipped(program, launch, dims)) return;
   const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
   std::vector<kernel::BoundBuffer> buffers;
   for (const int b : launch.buffers) {
@@ -72,7 +72,9 @@ void run_launch(const Program& program, const Launch& launch, const DimBindings&
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph, const CpuInfo& cpu)
     : ProgramInterpreter(graph, [&](const ir::Graph& primitives, const LowerOptions& options) {
-        return lower_cpu(primitives, cpu, options);
+        cpu::CpuSizes sizes = cpu::cpu_sizes(cpu);
+        sizes.products.limits.split_unknown_rows = 3;  // so that small sizes run both alternatives
+        return lathe::lower(primitives, cpu_machine(cpu, sizes), options);
       }) {}
 
 ProgramInterpreter::ProgramInterpreter(const ir::Graph& graph,

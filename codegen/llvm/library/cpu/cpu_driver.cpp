@@ -111,7 +111,7 @@ void CpuDriver::write_record(std::size_t number_of) {
   for (std::size_t i = 0; i < launch.dims.size(); ++i)
     b_.CreateStore(size(launch.dims[i]), word(dims, static_cast<std::int64_t>(i)));
   b_.CreateCall(functions_.prepare(), {one, module_.getOrInsertFunction(symbol + "_extent", extent_type).getCallee(),
-                                       is_nonempty(launch), size(launch.work), size(launch.bytes)});
+                                       is_run(launch), size(launch.work), size(launch.bytes)});
 }
 
 /// Updates all records that have the slice.

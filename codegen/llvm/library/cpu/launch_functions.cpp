@@ -40,7 +40,7 @@ llvm::Value* LaunchFunctions::grain(Value* extent, Value* work) {
 
 void LaunchFunctions::emit_prepare() {
   prepare_ = start(prefix_ + "_prepare", b_.getVoidTy(), {ptr(), ptr(), b_.getInt1Ty(), i64(), i64()}, internal,
-                   {"launch", "extent", "is_nonempty", "work", "bytes"});
+                   {"launch", "extent", "is_run", "work", "bytes"});
   Value *record = prepare_->getArg(0), *given_work = prepare_->getArg(3), *bytes = prepare_->getArg(4);
   auto* extent_type = llvm::FunctionType::get(i64(), {ptr()}, false);
   Value* extent = b_.CreateCall(extent_type, prepare_->getArg(1), {field_pointer(record, LaunchRecord::dims)});

@@ -24,7 +24,7 @@ class LaunchFunctions : public ModuleCode {
  public:
   LaunchFunctions(llvm::Module& module, const Library& library, const std::string& prefix);
 
-  /// void (ptr record, ptr extent, i1 is_nonempty, i64 work, i64 bytes): sets the last four words of a record.
+  /// void (ptr record, ptr extent, i1 is_run, i64 work, i64 bytes): sets the last four words of a record.
   llvm::Function* prepare() const { return prepare_; }
   /// i64 (ptr records, i64 count, i1 are_parts, ptr workers): runs launches that are independent of each other.
   /// Returns the lowest status word that is not 0, of the launch that failed.

@@ -103,7 +103,7 @@ void GpuDriver::run_group(const LibraryGroup& group) {
   std::int64_t at = 0;
   const auto pass = [&](Value* value) { b_.CreateStore(value, word(values_, at++)); };
   Value* status = one.errors.empty() ? statuses_ : word(statuses_, status_++);
-  when(is_nonempty(one), [&] {
+  when(is_run(one), [&] {
     for (const int buffer : one.buffers) pass(where_[buffer]);
     for (const LibrarySize& dim : one.dims) pass(size(dim));
     pass(status);

@@ -129,6 +129,7 @@ TriedPlan plan_split_bf16(const GemmQuery& query) {
                 fmt::format("its sizes fill {:.0f}% of whole tiles, less than {}%", percent, limits.split_percent)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma()};
   plan.tile.operands = GemmTile::Operands::split_tiles;
+  if (!query.m) plan.least_rows = limits.split_unknown_rows;
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
   const bool small_right = *query.n <= many(query) && (!query.k || *query.k <= many(query));
   if (query.m && *query.m > many(query)) {

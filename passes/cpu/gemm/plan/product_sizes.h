@@ -89,6 +89,7 @@ struct ProductLimits {
   std::int64_t most_packed_split = 8192;  ///< maximum rows, columns or k of an operand packed whole as split bf16
   std::int64_t most_panel = 4096;         ///< maximum k of a K panel of split bf16
   std::int64_t split_rows = 96, split_columns_depth = 64;  ///< fewer do not amortize splitting
+  std::int64_t split_unknown_rows = 768;                   ///< the same if the rows are known only at run time
   std::int64_t split_percent = 70;      ///< minimum share of whole tiles that the sizes fill; otherwise fma is faster
   std::int64_t split_long_depth = 512;  ///< batched matmuls; see plan_batched
   bool operator==(const ProductLimits&) const = default;

@@ -29,6 +29,27 @@ TEST_CASE("a product in panels of k: inlined operands, epilogues, known and unkn
         {.tolerance = 1e-5, .interpret_kernels = false});
 }
 
+/// On a CPU with AMX, the compiled program multiplies few rows by fma and many by tiles. The kernel interpreter's
+/// program does so with a smaller limit.
+TEST_CASE("products whose rows only a run knows") {
+  for (const char* dtype : {"f32", "bf16"})
+    check(fmt::format(R"(graph @g(input %x: {0}[b, t, 96], input %w: {0}[96, 64], input %r: {0}[b, t, 64]) {{
+  %1 = exp %x
+  %2 = contract %1, %w {{spec="btk,kn->btn"}}
+  %3 = add %2, %r
+  %4 = contract %3, %w {{spec="btn,kn->btk"}}
+  output "y" %4
+}})",
+                      dtype),
+          {.sizes = {{{"b", 1}, {"t", 2}},
+                     {{"b", 1}, {"t", 3}},
+                     {{"b", 3}, {"t", 12}},
+                     {{"b", 1}, {"t", 767}},
+                     {{"b", 2}, {"t", 400}},
+                     {{"b", 0}, {"t", 4}}},
+           .tolerance = dtype == std::string_view("f32") ? 2e-5 : 0.1});
+}
+
 TEST_CASE("panels of one matmul share their kernels") {
   const auto lowered = [](int k) {
     const ir::Graph graph = test::parse(fmt::format(
