@@ -139,7 +139,9 @@ class FineTuning::Run {
     run_.require_same(fixed_settings(), changeable_settings());
     CompileOptions compile = run_.step_options(sizes_);
     compile.reserve = sizes_;
-    const StartValue start = [&](const std::string& name) { return model_->start_of(step, name, o_.seed); };
+    const StartValue start = [this, graph = step](const std::string& name) {
+      return model_->start_of(graph, name, o_.seed);
+    };
     trainer_.emplace(step, start, trainer_options(averages_.evaluation(forward), compile));
     if (run_.is_first())
       metrics_.emplace(training_folder() / "metrics.jsonl", updates_done(), updates_done() == steps_);
@@ -157,6 +159,11 @@ class FineTuning::Run {
         .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss, false); },
         .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, history()); },
         .stop = o_.stop,
+        .can_restart = true,
+        .before_replay =
+            [this](std::int64_t first, std::int64_t last) {
+              run_.observer().replaying((first - 1) / o_.accumulate + 1, (last - 1) / o_.accumulate + 1);
+            },
         .advice = o_.advice,
     };
     if (const TokenBatches* valid = data_->validation()) {

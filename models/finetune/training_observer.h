@@ -102,6 +102,9 @@ class TrainingObserver {
   virtual void validating(const EvaluationReport& progress) { static_cast<void>(progress); }
   virtual void validated(const Validation& validation) { static_cast<void>(validation); }
   virtual void sampled(const GeneratedSample& sample) { static_cast<void>(sample); }
+  /// The run has diverged, and steps first .. last are repeated to find the op that made the first result that is not
+  /// finite.
+  virtual void replaying(std::int64_t first, std::int64_t last) { static_cast<void>(first), static_cast<void>(last); }
   /// A checkpoint, or the state of a diverged run, is written. `history` has one loss per step.
   virtual void saved(const std::filesystem::path& folder, const LossHistory& history) {
     static_cast<void>(folder), static_cast<void>(history);

@@ -11,6 +11,7 @@
 #include "runtime/compile_options.h"
 #include "runtime/files/finite.h"
 #include "runtime/host/seconds.h"
+#include "runtime/train/replay.h"
 
 namespace lathe {
 
@@ -82,14 +83,20 @@ Trainer::Trainer(const ir::Graph& step, Tensors start, TrainerOptions options) :
 Trainer::Trainer(const ir::Graph& step, const StartValue& start, TrainerOptions options)
     : Trainer(step, std::move(options)) {
   Parameters parameters = train_.parameters();
+  bool is_all = true;  // whether `start` gives all values that steps change
   for (std::size_t i = 0; i <= extras_.size(); ++i)
-    for (const Program::Slot& slot : executable(i).program().states)
+    for (const Program::Slot& slot : executable(i).program().states) {
       if (!parameters.contains(slot.name))
         parameters.set(slot.name, tensors_.part(executable(i), slot.name, start(slot.name)));
+      else if (slot.is_updated)
+        is_all = false;
+    }
+  if (options_.can_restart && is_all && !last_good_) start_ = start;
 }
 
 Trainer::Trainer(const ir::Graph& step, TrainerOptions options)
     : options_(with_spelled_out(std::move(options))),
+      graph_(step),
       train_((check_options(), check_step(step, options_.loss, options_.reported_losses),
               compile(step, options_.compile))),
       tensors_(options_.compile.ranks) {
@@ -194,6 +201,11 @@ bool Trainer::run(const Batches& batches, std::int64_t last) {
   if (step_ < last)
     history_.training.reserve(history_.training.size() +
                               static_cast<std::size_t>(std::min(last - step_, steps_reserved)));
+  struct Reset {
+    const Batches*& batches;
+    ~Reset() { batches = nullptr; }
+  } const reset{batches_};
+  batches_ = &batches;
   while (step_ < last && !stops()) {
     run_step(batches, last);
     if (evaluate_ && step_ % options_.evaluation->every == 0 && step_ < last)
@@ -212,10 +224,9 @@ void Trainer::run_finite(Executable& executable, const InputRefs& batch, Tensors
     executable.run(batch, outputs, dims ? dims(number) : DimBindings());
   } catch (const UserError& error) {
     if (error.label() != "not_finite") throw;
-    const std::string text = error.what();
-    const std::size_t end = std::min(text.find("  [not_finite]"), text.size());
-    diverged(fmt::format("step {} is {}", number + 1, text.substr(0, end)),
-             text.substr(std::min(text.find('\n'), text.size())));
+    const std::string text = fault_of_step(number, error);
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    diverged(text.substr(0, end), text.substr(end));
   }
 }
 
@@ -350,6 +361,43 @@ Parameters Trainer::whole_parameters() const {
 
 Tensors Trainer::wholes(std::span<const std::string> names) const { return tensors_.wholes(train_, names); }
 
+/// Whether the steps since the latest checkpoint, or since the start, can be repeated.
+bool Trainer::can_replay() const {
+  if (options_.compile.find_nan || options_.compile.ranks || !extras_.empty() || !batches_) return false;
+  return last_good_ ? static_cast<bool>(options_.folder) : static_cast<bool>(start_);
+}
+
+/// Sets the states to those of the latest checkpoint, or to the start values. Returns false if the checkpoint is
+/// damaged or gone.
+bool Trainer::restore() const {
+  if (last_good_) {
+    const std::optional<Checkpoint> found = options_.folder.checkpoints().load_newest();
+    if (!found || found->meta.step != *last_good_) return false;
+    tensors_.set(train_, state_names_[0], &found->tensors);
+    return true;
+  }
+  Parameters parameters = train_.parameters();
+  for (const Program::Slot& slot : train_.program().states)
+    if (slot.is_updated) parameters.set(slot.name, start_(slot.name));
+  return true;
+}
+
+/// Repeats the steps of a run that diverged, and returns the first result that is not finite, or "".
+std::string Trainer::replayed_fault() const {
+  if (!can_replay() || skips(outputs_) || !restore()) return "";
+  const std::int64_t first = last_good_.value_or(0);
+  if (options_.before_replay) options_.before_replay(first + 1, step_);
+  CompileOptions compile = options_.compile;
+  compile.parameters = train_.parameters();
+  return replay({.graph = graph_,
+                 .compile = compile,
+                 .batches = *batches_,
+                 .dims = options_.dims,
+                 .first = first,
+                 .last = step_,
+                 .stop = options_.stop});
+}
+
 /// Saves the state to a separate folder, from which no run resumes, and throws.
 void Trainer::diverged(const std::string& why, const std::string& details) const {
   std::string hint = "start again " + options_.advice;
@@ -374,7 +422,9 @@ void Trainer::diverged(const std::string& why, const std::string& details) const
           error.what());
     }
   }
-  if (!options_.compile.find_nan)
+  if (const std::string fault = replayed_fault(); !fault.empty())
+    hint += "\n  " + fault;
+  else if (!options_.compile.find_nan)
     hint += fmt::format("\n  to see which op makes the first NaN, {} with find_nan (--find-nan)",
                         last_good_ ? "resume" : "run again");
   // The exception ends all ranks, so it must not be thrown before the state is saved.

@@ -62,6 +62,12 @@ struct TrainerOptions {
   /// Called before every step and every evaluation batch. If it returns true, run() saves the completed work and
   /// returns. With several processes, true on any of them stops all.
   std::function<bool()> stop = {};
+  /// Whether the start values are a function that stays valid during run(). A run that diverges before its first
+  /// checkpoint calls it again, to repeat the steps from the start.
+  bool can_restart = false;
+  /// Called before a run that diverged repeats steps first .. last, counted from 1, to find the op that made the
+  /// first result that is not finite.
+  std::function<void(std::int64_t first, std::int64_t last)> before_replay = {};
   /// Advice against divergence for the error message: "start again {}".
   std::string advice = "with a smaller learning rate, a smaller clip_norm or more warm-up";
 };
@@ -74,7 +80,10 @@ struct TrainerOptions {
 ///   trainer.run(batches, 10'000);  // resumes where the last process ended
 ///
 /// A run has diverged if its loss or a state is infinite or NaN. It then ends with UserError [train_diverged]; the
-/// state is saved in run/diverged and the checkpoints are kept.
+/// state is saved in run/diverged and the checkpoints are kept. The error names the op that made the first NaN or
+/// infinity, its line and the ranges of its operands: the steps since the latest checkpoint (or since the start, see
+/// TrainerOptions::can_restart) are repeated with find_nan, with the same bits. This needs one process and no extra
+/// steps; otherwise the error advises to resume with find_nan.
 ///
 /// After the first step, a step copies no inputs and allocates nothing, if the sizes do not change and Batches
 /// returns references. Output memory is reused. Exceptions are the history beyond the 65536 losses that run()
@@ -162,9 +171,15 @@ class Trainer {
   std::string fault_of_states() const;
   void save_to(const CheckpointStore& (RunFolder::*store)() const) const;
   [[noreturn]] void diverged(const std::string& why, const std::string& details = {}) const;
+  bool can_replay() const;
+  bool restore() const;
+  std::string replayed_fault() const;
 
   TrainerOptions options_;
-  bool keeps_ = false;  ///< this run writes checkpoints: rank 0 has a folder
+  ir::Graph graph_;                   ///< of the step
+  StartValue start_;                  ///< empty unless can_restart
+  const Batches* batches_ = nullptr;  ///< of run()
+  bool keeps_ = false;                ///< this run writes checkpoints: rank 0 has a folder
   Executable train_;
   TrainedTensors tensors_;
   std::vector<Extra> extras_;

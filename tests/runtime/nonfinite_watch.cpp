@@ -96,9 +96,11 @@ TEST_CASE("find_nan: a trainer reports the op, from the states before the step")
                     {.folder = RunFolder(scratch / "run"), .save_every = 2, .compile = {.find_nan = find_nan}});
     return message_of([&] { trainer.run(batch, 9); });
   };
+  // Without find_nan, the steps since the checkpoint are repeated with it.
   const std::string plain = fail(false);
   CHECK_THAT(plain, StartsWith("the loss of step 6 is ") && Contains("[train_diverged]") &&
-                        Contains("resume with find_nan (--find-nan)"));
+                        Contains("resumes after step 4") && Contains("\n  step 6 is not finite: ") &&
+                        Contains(" = log ") && Contains("result: 1 NaN of 6 elements") && !Contains("--find-nan"));
   const std::string found = fail(true);
   CHECK_THAT(found, StartsWith("step 6 is not finite: ") && Contains("[train_diverged]") && Contains(" = log ") &&
                         Contains("resumes after step 4") && !Contains("resume with find_nan"));
@@ -112,4 +114,27 @@ TEST_CASE("find_nan: the error of a run without a checkpoint does not advise to 
   Trainer trainer(step, std::move(start));
   CHECK_THAT(message_of([&] { trainer.run([](std::int64_t) { return Tensors{{"x", rows(-6)}}; }, 9); }),
              Contains("run again with find_nan (--find-nan)") && !Contains("resume"));
+}
+
+TEST_CASE("find_nan: a run that diverges before its first checkpoint repeats its steps from the start") {
+  const LogModel model;
+  const ir::Graph step = training_step(model.g, model.loss, AdamW{.lr = 0.125}, {});
+  const auto batch = [](std::int64_t at) { return Tensors{{"x", rows(at == 3 ? -6 : 6)}}; };
+  const StartValue start = [&](const std::string& name) {
+    return name == "w" ? HostTensor::from({3}, {1, 1, 1}) : initial_value(step, name, {}, 1);
+  };
+  std::vector<std::pair<std::int64_t, std::int64_t>> replays;
+  const auto fail = [&](bool can_restart, std::function<bool()> stop = {}) {
+    TrainerOptions options{.stop = std::move(stop), .can_restart = can_restart};
+    options.before_replay = [&](std::int64_t first, std::int64_t last) { replays.emplace_back(first, last); };
+    Trainer trainer(step, start, std::move(options));
+    return message_of([&] { trainer.run(batch, 9); });
+  };
+  CHECK_THAT(fail(true), StartsWith("the loss of step 4 is ") && Contains("\n  step 4 is not finite: ") &&
+                             Contains(" = log ") && !Contains("--find-nan"));
+  CHECK(replays == std::vector{std::pair<std::int64_t, std::int64_t>(1, 4)});
+  CHECK_THAT(fail(false), StartsWith("the loss of step 4 is ") && Contains("run again with find_nan (--find-nan)"));
+  // A run that is interrupted while it repeats its steps only says that it diverged.
+  CHECK_THAT(fail(true, [&] { return replays.size() > 1; }), Contains("run again with find_nan (--find-nan)"));
+  CHECK(replays.size() == 2);
 }

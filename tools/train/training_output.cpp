@@ -65,6 +65,12 @@ void TrainingOutput::step_done(const StepReport& step) { progress_->step(step); 
 
 void TrainingOutput::validating(const EvaluationReport& progress) { progress_->evaluation(progress); }
 
+void TrainingOutput::replaying(std::int64_t first, std::int64_t last) {
+  const std::string steps =
+      first == last ? fmt::format("step {}", first) : fmt::format("steps {} to {}", first, last);
+  progress_->line(fmt::format("The run has diverged; repeating {} to find the op that made the first NaN", steps));
+}
+
 void TrainingOutput::line(const std::string& text) { progress_->line(text); }
 
 void TrainingOutput::saved(const std::filesystem::path&, const LossHistory& history) { write_curve(history); }

@@ -27,6 +27,7 @@ class TrainingOutput : public TrainingObserver {
   void model_built(const ir::Graph& loss, const DefaultSplitSummary* splits) override;
   void step_done(const StepReport& step) override;
   void validating(const EvaluationReport& progress) override;
+  void replaying(std::int64_t first, std::int64_t last) override;
   void saved(const std::filesystem::path& folder, const LossHistory& history) override;
 
   /// Returns whether a signal was received or output was lost. The first call, before the first step, starts to

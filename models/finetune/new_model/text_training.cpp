@@ -162,10 +162,8 @@ class TextTraining::Run {
     run_.require_same(fixed_settings(), changeable_settings());
     train_batches_.emplace(split_.train, o_.batch, o_.model.context, o_.seed);
     validation_batches_.emplace(split_.validation, o_.batch, o_.model.context, o_.seed);
-    const std::vector<Initializer> initializers = model.model.initializers();
-    const StartValue start = [&](const std::string& name) {
-      return initial_value(model.step, name, initializers, o_.seed);
-    };
+    const StartValue start = [graph = model.step, initializers = model.model.initializers(), seed = o_.seed](
+                                 const std::string& name) { return initial_value(graph, name, initializers, seed); };
     trainer_.emplace(model.step, start, trainer_options(averages_.evaluation(model.forward), training));
     generation_ = std::move(model.generate);
     report_start();
@@ -227,6 +225,8 @@ class TextTraining::Run {
             [this](const LossPoint& at) { run_.observer().validated(validation(at.loss, frequent_batches())); },
         .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, trainer_->history()); },
         .stop = o_.stop,
+        .can_restart = true,
+        .before_replay = [this](std::int64_t first, std::int64_t last) { run_.observer().replaying(first, last); },
         .advice = o_.advice,
     };
   }
