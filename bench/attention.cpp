@@ -16,6 +16,7 @@
 #include "bench/cases/op_cases.h"
 #include "passes/program/program.h"
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 #include "runtime/host/peak.h"
 
 namespace {
@@ -81,7 +82,7 @@ Peer read_peer(const std::string& path) {
 /// The automatic choice between plain and fused.
 std::string choice(const OpCase& made, const Executable& plain, int threads) {
   const Executable free = compiled(made, AttentionFusion::automatic, threads);
-  return free.program().launches.size() == plain.program().launches.size() ? "plain" : "fused";
+  return program_of(free).launches.size() == program_of(plain).launches.size() ? "plain" : "fused";
 }
 
 void measure(const Options& options, const AttentionShape& shape, const Peer& peer) {

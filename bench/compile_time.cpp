@@ -22,6 +22,7 @@
 #include "runtime/backend/backend.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 #include "runtime/host/seconds.h"
 
 namespace {
@@ -132,8 +133,8 @@ void measure(const std::string& model, int rounds, const fs::path& text) {
     const Executable exe = compile(step, {.threads = 1, .cache = &cache});
     const CompileSummary& c = exe.summary();
     fmt::print("{}: {} ops, {} nodes, {} regions, {} launches of {} distinct kernels, {} of them from the cache\n",
-               model, c.ops, c.nodes, exe.program().regions, c.launches, c.kernels, c.from_cache);
-    if (!text.empty()) bench::write_text(text / (model + ".txt"), exe.program());
+               model, c.ops, c.nodes, program_of(exe).regions, c.launches, c.kernels, c.from_cache);
+    if (!text.empty()) bench::write_text(text / (model + ".txt"), program_of(exe));
   }
   phases.print();
 }

@@ -19,6 +19,7 @@
 #include "passes/fusion/fusion.h"
 #include "runtime/backend/backend.h"
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 
 namespace {
 
@@ -82,7 +83,7 @@ Compilation run_passes(Table& table, std::size_t size, const ir::Graph& given) {
 
 /// Sets all states and parameters to zeros.
 void fill(const Executable& exe, const DimBindings& dims) {
-  for (const Program::Slot& slot : exe.program().states) {
+  for (const Program::Slot& slot : program_of(exe).states) {
     std::vector<std::int64_t> sizes;
     for (const Dim& dim : slot.shape) sizes.push_back(dim.evaluate(dims));
     exe.parameters().set(slot.name, HostTensor(slot.dtype, sizes));

@@ -38,6 +38,7 @@
 #include "passes/shard/shard.h"
 #include "passes/transforms/sizes/known_sizes.h"
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "runtime/host/host_cpu.h"
 #include "runtime/host/peak.h"
@@ -158,7 +159,7 @@ class Step {
       for (auto& [input, value] : case_.inputs) value = own_part(*ranks_, value, placement(input), input);
     if (options.exported.empty()) return;
     std::vector<TensorView> tensors;
-    for (const ProgramBuffer& buffer : executable_.program().buffers)
+    for (const ProgramBuffer& buffer : program_of(executable_).buffers)
       if (executable_.parameters().contains(buffer.name) && !buffer.name.starts_with("optimizer."))
         tensors.push_back(view_of(buffer.name, executable_.parameters().get(buffer.name)));
     for (const auto& [input, value] : case_.inputs) tensors.push_back(view_of("input." + input, value));
@@ -182,7 +183,7 @@ class Step {
     return fmt::format(",\"shard\":{},\"nodes\":{},\"predicted\":{}", best, sharded.graph.size(), sent.tensors);
   }
   DimBindings dims() const { return executable_.bind(case_.inputs); }
-  MemoryPlan plan() const { return executable_.memory_plan(dims()); }
+  MemoryPlan plan() const { return memory_plan_of(executable_, dims()); }
 
   /// The work that bounds the step, in FLOPs or bytes read, and the machine's rate for it, probed for `seconds`.
   bool streams() const { return case_.bytes > 0; }
@@ -201,7 +202,7 @@ class Step {
   const Executable& other() const { return other_.value(); }
 
   std::string profile() {
-    Trace trace{.program = executable_.program(),
+    Trace trace{.program = program_of(executable_),
                 .plan = plan(),
                 .dims = executable_.bind(case_.inputs),
                 .machine = {measure_fma_peak(options_.threads, 0.1).best,
@@ -237,7 +238,7 @@ class Step {
       executable.parameters().set(initial_values(step, case_.initializers, 1));
       return executable;
     }
-    for (const ProgramBuffer& buffer : executable.program().buffers)
+    for (const ProgramBuffer& buffer : program_of(executable).buffers)
       if (buffer.kind == ProgramBuffer::Kind::state)
         executable.parameters().set(buffer.name,
                                     own_part(*ranks_, initial_value(step, buffer.name, case_.initializers, 1),
@@ -318,7 +319,7 @@ void measure(const std::string& name, const Options& options) {
         options.chunk_rows > 0 ? fmt::format("products in chunks of {} rows", options.chunk_rows) : "tiles tuned",
         1e3 * median(others), 1e3 * *std::min_element(others.begin(), others.end()),
         1e3 * *std::min_element(seconds.begin(), seconds.end()),
-        format_bytes(step.other().memory_plan(step.dims()).arena_bytes));
+        format_bytes(memory_plan_of(step.other(), step.dims()).arena_bytes));
   if (options.top > 0) fmt::print("{}", step.profile());
 }
 

@@ -8,6 +8,7 @@
 #include "ir/support/numbers/float_environment.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable_impl.h"
+#include "runtime/executable_program.h"
 #include "runtime/parameters/parameter_store.h"
 #include "runtime/ranks/agreement.h"
 
@@ -144,7 +145,9 @@ DimBindings Executable::bind(const Tensors& inputs, const DimBindings& dims) con
 const CompileSummary& Executable::summary() const { return impl().summary; }
 const std::map<std::string, shard::Placement>& Executable::placements() const { return impl().placements; }
 const std::shared_ptr<Ranks>& Executable::ranks() const { return impl().ranks; }
-const Program& Executable::program() const { return impl().program; }
-MemoryPlan Executable::memory_plan(const DimBindings& dims) const { return impl().runner->memory_plan(dims); }
+const Program& program_of(const Executable& executable) { return executable.impl().program; }
+MemoryPlan memory_plan_of(const Executable& executable, const DimBindings& dims) {
+  return executable.impl().runner->memory_plan(dims);
+}
 
 }  // namespace lathe

@@ -103,11 +103,6 @@ class Executable {
   Tensors run_traced(const Tensors& inputs, std::vector<LaunchTime>& times, const DimBindings& dims = {});
 
   const CompileSummary& summary() const;
-  /// Returns the lowered program, for the command and tests: the header of its type, passes/program/program.h, is not
-  /// installed. CompileSummary and `lathe dump` describe programs to users.
-  const Program& program() const;
-  /// Returns the memory plan for these dims. Same restriction: passes/memory/memory_plan.h.
-  MemoryPlan memory_plan(const DimBindings& dims) const;
   /// For a sharded graph: the position of this process's arguments in those of the whole graph, by name.
   const std::map<std::string, shard::Placement>& placements() const;
   /// Returns the processes that run it together; null for one process.
@@ -117,6 +112,9 @@ class Executable {
 
  private:
   friend Executable compile(const ir::Graph&, const CompileOptions&);
+  // runtime/executable_program.h, which is not installed
+  friend const Program& program_of(const Executable& executable);
+  friend MemoryPlan memory_plan_of(const Executable& executable, const DimBindings& dims);
   struct Impl;
   void run_into(const Tensors& inputs, Tensors& outputs, const DimBindings& dims);
   void run_into(const Tensors& inputs, const OutputRefs& outputs, const DimBindings& dims);

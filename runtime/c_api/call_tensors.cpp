@@ -7,6 +7,7 @@
 #include "ir/support/error.h"
 #include "ir/support/nearest.h"
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 
 namespace lathe::c_api {
 
@@ -27,11 +28,11 @@ std::string known_name(const std::vector<Program::Slot>& slots, const char* give
 }  // namespace
 
 std::string input_name(const lathe_call& call, const char* name) {
-  return known_name(call.executable->program().inputs, name, "input", "argument_unknown");
+  return known_name(program_of(*call.executable).inputs, name, "input", "argument_unknown");
 }
 
 std::string output_name(const lathe_call& call, const char* name) {
-  return known_name(call.executable->program().outputs, name, "output", "output_unknown");
+  return known_name(program_of(*call.executable).outputs, name, "output", "output_unknown");
 }
 
 Tensors::const_iterator owned_result(const lathe_call& call, const char* name) {

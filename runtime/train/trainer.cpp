@@ -9,6 +9,7 @@
 #include "ir/support/error.h"
 #include "passes/program/program.h"
 #include "runtime/compile_options.h"
+#include "runtime/executable_program.h"
 #include "runtime/files/finite.h"
 #include "runtime/host/seconds.h"
 #include "runtime/train/replay.h"
@@ -85,7 +86,7 @@ Trainer::Trainer(const ir::Graph& step, const StartValue& start, TrainerOptions 
   Parameters parameters = train_.parameters();
   bool is_all = true;  // whether `start` gives all values that steps change
   for (std::size_t i = 0; i <= extras_.size(); ++i)
-    for (const Program::Slot& slot : executable(i).program().states) {
+    for (const Program::Slot& slot : program_of(executable(i)).states) {
       if (!parameters.contains(slot.name))
         parameters.set(slot.name, tensors_.part(executable(i), slot.name, start(slot.name)));
       else if (slot.is_updated)
@@ -129,14 +130,14 @@ void Trainer::list_states() {
   std::set<std::string, std::less<>> listed;
   for (std::size_t i = 0; i <= extras_.size(); ++i) {
     std::vector<std::string>& names = state_names_.emplace_back();
-    for (const Program::Slot& slot : executable(i).program().states)
+    for (const Program::Slot& slot : program_of(executable(i)).states)
       if ((slot.is_updated || options_.save_constants) && listed.insert(slot.name).second) names.push_back(slot.name);
   }
 }
 
 const Executable& Trainer::owner(std::string_view state) const {
   for (std::size_t i = 0; i <= extras_.size(); ++i)
-    for (const Program::Slot& slot : executable(i).program().states)
+    for (const Program::Slot& slot : program_of(executable(i)).states)
       if (slot.name == state) return executable(i);
   return train_;
 }
@@ -354,7 +355,7 @@ void Trainer::save_to(const CheckpointStore& (RunFolder::*store)() const) const 
 Parameters Trainer::whole_parameters() const {
   if (!options_.compile.ranks) return parameters();
   std::vector<std::string> names;
-  for (const Program::Slot& slot : train_.program().states)
+  for (const Program::Slot& slot : program_of(train_).states)
     if (slot.is_parameter) names.push_back(slot.name);
   return Parameters(wholes(names));
 }
@@ -377,7 +378,7 @@ bool Trainer::restore() const {
     return true;
   }
   Parameters parameters = train_.parameters();
-  for (const Program::Slot& slot : train_.program().states)
+  for (const Program::Slot& slot : program_of(train_).states)
     if (slot.is_updated) parameters.set(slot.name, start_(slot.name));
   return true;
 }

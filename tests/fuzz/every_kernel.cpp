@@ -7,6 +7,7 @@
 
 #include "ir/kernel/printer.h"
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "tests/support/programs/program_interpreter.h"
 
 namespace lathe::fuzz {
@@ -29,7 +30,7 @@ std::optional<std::string> interpret_new_kernels(const ir::Graph& graph, const E
   static std::set<std::size_t> known;  // hashes
   if (known.size() > most) known.clear();
   bool is_new = false;
-  const Program& program = executable.program();
+  const Program& program = program_of(executable);
   for (const Launch& launch : program.launches)
     is_new |= known.insert(std::hash<std::string>{}(key_of(program, launch, dims))).second;
   if (!is_new) return std::nullopt;

@@ -18,6 +18,7 @@
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "runtime/host/seconds.h"
 #include "tests/gpu/gpu_device.h"
 
@@ -85,8 +86,8 @@ class Measuring {
     const DimBindings dims = executable.bind(c.inputs);
     std::map<std::string, Kernel> kernels;
     for (std::size_t i = 0; i < times.size(); ++i) {
-      const Launch& launch = executable.program().launches[static_cast<std::size_t>(times[i].launch)];
-      Kernel& k = kernels[executable.program().kernels[static_cast<std::size_t>(launch.kernel)].name];
+      const Launch& launch = program_of(executable).launches[static_cast<std::size_t>(times[i].launch)];
+      Kernel& k = kernels[program_of(executable).kernels[static_cast<std::size_t>(launch.kernel)].name];
       k.count += static_cast<int>(times[i].runs), k.seconds += median(seconds[i]), k.flops += 1e9 * times[i].gflops;
       k.bytes += static_cast<double>(times[i].runs * launch.bytes.evaluate(dims)), k.blocks = times[i].tasks;
     }

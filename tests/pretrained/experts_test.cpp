@@ -8,6 +8,7 @@
 #include "frontend/nn/low_rank.h"
 #include "passes/program/program.h"
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 #include "tests/pretrained/experts_reference.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/tensors/distance.h"
@@ -36,7 +37,7 @@ Executable compiled(const nn::Experts& experts, nn::Dispatch dispatch, DType dty
 }
 
 bool multiplies_segments(const Executable& executable) {
-  const auto& kernels = executable.program().kernels;
+  const auto& kernels = program_of(executable).kernels;
   return std::any_of(kernels.begin(), kernels.end(), [](const kernel::Kernel& kernel) {
     return kernel.name.find("grouped_product") != std::string::npos;
   });

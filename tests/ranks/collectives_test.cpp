@@ -2,6 +2,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/ranks/check_collective.h"
 #include "tests/ranks/support.h"
@@ -23,7 +24,7 @@ std::size_t collectives_of(const std::string& text, std::int64_t bucket_bytes) {
     CompileOptions options{.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
     options.lower.bucket_bytes = bucket_bytes;
     const Executable executable = compile(graph, options);
-    if (rank == 0) count = executable.program().collectives.size();
+    if (rank == 0) count = program_of(executable).collectives.size();
   });
   return count;
 }

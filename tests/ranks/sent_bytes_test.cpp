@@ -3,6 +3,7 @@
 #include "ir/tensor/text/parser.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/shard/predict/rank_scaling.h"
+#include "runtime/executable_program.h"
 #include "tests/ranks/support.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/programs/once_store.h"
@@ -85,7 +86,7 @@ TEST_CASE("ranks: a memory budget decides whether parameters are gathered again,
                                                    .parts = {.parameters = "data", .second_gather = second}});
       DimBindings dims{{"B@data", 4}, {"T", 6}};
       dims.insert(ranks->positions().begin(), ranks->positions().end());
-      if (rank == 0) bytes = executable.memory_plan(dims).total_bytes();
+      if (rank == 0) bytes = memory_plan_of(executable, dims).total_bytes();
     });
     return bytes;
   };

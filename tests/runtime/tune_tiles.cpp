@@ -4,6 +4,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/cpu/cpu_backend.h"
+#include "runtime/executable_program.h"
 #include "runtime/tune/tune.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/runtime/files/files_scratch.h"
@@ -48,7 +49,7 @@ LaunchTimer timer(int fast, int& calls) {
 
 std::vector<int> chosen(const Executable& executable) {
   std::vector<int> numbers;
-  for (const Launch& launch : executable.program().launches)
+  for (const Launch& launch : program_of(executable).launches)
     if (launch.tuning && !launch.flops.is(0)) numbers.push_back(launch.candidate);  // excludes packing
   return numbers;
 }

@@ -13,6 +13,7 @@
 #include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
 #include "runtime/cache/disk_cache.h"
+#include "runtime/executable_program.h"
 #include "runtime/host/peak.h"
 #include "tools/bench/measure.h"
 #include "tools/inputs/files.h"
@@ -157,7 +158,7 @@ void steps(const TableOptions& options) {
     const CompileSummary cold = executable.summary();
     const CompileSummary warm = compile(step, {.threads = options.threads, .cache = &cache}).summary();
     executable.parameters().set(initial_values(step, model.initializers, 1));
-    const MemoryPlan plan = executable.memory_plan(executable.bind(model.inputs));
+    const MemoryPlan plan = memory_plan_of(executable, executable.bind(model.inputs));
     const Measured m = measure(executable, model.inputs, peak_probe(options.threads), 4);
 
     print_head(name + ": " + model.what, "of peak");

@@ -7,6 +7,7 @@
 
 #include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"
+#include "runtime/executable_program.h"
 #include "runtime/host/host_cpu.h"
 #include "runtime/host/peak.h"
 #include "runtime/host/seconds.h"
@@ -102,7 +103,7 @@ void bench_graph(const BenchOptions& options, int threads, double peak) {
                .memory_budget = options.memory_budget,
                .tune = options.tune});
   const CompileSummary& summary = executable.summary();
-  const MemoryPlan plan = executable.memory_plan(executable.bind(inputs, free_dims));
+  const MemoryPlan plan = memory_plan_of(executable, executable.bind(inputs, free_dims));
   std::string text = fmt::format(
       "graph @{}: {} ops, {} kernels in {} launches; compiled {} in {:.2f} s, {} from the cache; arena {}, arguments "
       "{}\n",
@@ -126,7 +127,7 @@ void bench_graph(const BenchOptions& options, int threads, double peak) {
       "of peak\n\n",
       typical * 1e3, *std::min_element(seconds.begin(), seconds.end()) * 1e3, options.repeat, gflops,
       gflops / typical, 1e11 * gflops / typical / peak);
-  write_text("-", text + kernels_text(executable.program(), times, options.top, peak));
+  write_text("-", text + kernels_text(program_of(executable), times, options.top, peak));
 }
 
 void run(const BenchOptions& options) {

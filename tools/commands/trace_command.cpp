@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 
+#include "runtime/executable_program.h"
 #include "runtime/host/host_cpu.h"
 #include "tools/commands/commands.h"
 #include "tools/execute.h"
@@ -45,8 +46,8 @@ void run(const TraceOptions& options) {
                .tune = options.tune});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs, free_dims);
   const DimBindings dims = executable.bind(inputs, free_dims);
-  Trace trace{.program = executable.program(),
-              .plan = executable.memory_plan(dims),
+  Trace trace{.program = program_of(executable),
+              .plan = memory_plan_of(executable, dims),
               .dims = dims,
               .machine = device->rates(),
               .runs = {}};

@@ -8,6 +8,7 @@
 #include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -44,10 +45,10 @@ void FineTuneOutput::started(const TrainingStart& start) {
   is_adapter_ = start.is_adapter;
   curve_title_ = fmt::format("{} on {}", start.model, data_.filename().string());
   std::int64_t weight_bytes = 0, state_bytes = 0;
-  for (const Program::Slot& slot : start.step.program().states)
+  for (const Program::Slot& slot : program_of(start.step).states)
     (slot.is_parameter ? weight_bytes : state_bytes) +=
         slot.shape.numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(slot.dtype));
-  const MemoryPlan plan = start.step.memory_plan(start.sizes);
+  const MemoryPlan plan = memory_plan_of(start.step, start.sizes);
   if (const auto& ranks = start.step.ranks())
     print("{} processes: {}; memory below is per process\n", ranks->size(), start.sharding);
   print("{}", start.step.summary().division);

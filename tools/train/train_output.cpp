@@ -6,6 +6,7 @@
 #include "ir/tensor/explain/explain.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -36,11 +37,11 @@ void TrainOutput::started(const TrainingStart& start) {
   if (const auto& ranks = start.step.ranks())
     print("{} processes: {}; numbers below are per process\n", ranks->size(), start.sharding);
   print("{}", c.division);
-  const MemoryPlan plan = start.step.memory_plan(start.sizes);
+  const MemoryPlan plan = memory_plan_of(start.step, start.sizes);
   print(
       "training step: {} ops in {} fused regions, {} launches of {} distinct kernels; {} compiled, {} from the "
       "cache, in {:.2f} s\n",
-      c.ops, start.step.program().regions, c.launches, c.kernels, c.compiled, c.from_cache,
+      c.ops, program_of(start.step).regions, c.launches, c.kernels, c.compiled, c.from_cache,
       c.pass_seconds + c.lower_seconds + c.codegen_seconds);
   print("memory: {} planned at peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
         format_bytes(plan.argument_bytes));

@@ -6,6 +6,7 @@
 #include "passes/autodiff/autodiff.h"
 #include "runtime/backend/backend.h"
 #include "runtime/cuda/platform.h"
+#include "runtime/executable_program.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/programs/run_with_states.h"
 #include "tests/support/tensors/compare_tensors.h"
@@ -150,7 +151,7 @@ TEST_CASE("a run on a GPU is timed per launch") {
   executable.parameters().set(states());
   std::vector<LaunchTime> times;
   const Tensors traced = executable.run_traced(inputs(3, 2), times), plain = executable.run(inputs(3, 2));
-  REQUIRE(times.size() == executable.program().launches.size());
+  REQUIRE(times.size() == program_of(executable).launches.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     CHECK(times[i].start == static_cast<double>(i));  // a launch takes a second on the mock
     CHECK(times[i].seconds == 1);

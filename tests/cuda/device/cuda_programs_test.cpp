@@ -7,6 +7,7 @@
 #include "frontend/models/loss_graph.h"
 #include "frontend/train/training.h"
 #include "ir/kernel/intrinsics/gpu/mma.h"
+#include "runtime/executable_program.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/graphs/sample_graphs.h"
 #include "tests/support/programs/run_with_states.h"
@@ -71,7 +72,7 @@ Trained train(DType precision, const CompileOptions& options) {
     trained.results = executable.run({{"tokens", tokens}});
   }
   for (const auto& [name, value] : executable.parameters().values()) trained.results.insert_or_assign(name, value);
-  for (const kernel::Kernel& kernel : executable.program().kernels)
+  for (const kernel::Kernel& kernel : program_of(executable).kernels)
     trained.on_tensor_cores += std::any_of(kernel.values.begin(), kernel.values.end(), [](const auto& in) {
       return kernel::record_of(in) == &kernel::mma_record;
     });

@@ -3,6 +3,7 @@
 
 #include "ir/tensor/text/parser.h"
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "tests/cuda/device/mock_gpu.h"
 #include "tests/support/programs/memory_store.h"
 #include "tests/support/tensors/compare_tensors.h"
@@ -42,7 +43,7 @@ LaunchTimer timer(int fast, int& calls) {
 
 std::vector<int> chosen(const Executable& executable) {
   std::vector<int> numbers;
-  for (const Launch& launch : executable.program().launches) numbers.push_back(launch.candidate);
+  for (const Launch& launch : program_of(executable).launches) numbers.push_back(launch.candidate);
   return numbers;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/cuda/ranks/mock_ranks.h"
 #include "tests/ranks/support.h"
@@ -51,11 +52,11 @@ Seen one_step(Order order, std::int64_t bucket_bytes) {
     options.split = {{"B", "data"}};
     options.lower.bucket_bytes = bucket_bytes;
     Executable executable = compile(step, options);
-    for (const Program::Slot& slot : executable.program().states)
+    for (const Program::Slot& slot : program_of(executable).states)
       executable.parameters().set(slot.name, HostTensor(slot.dtype, slot.shape.evaluate({})));
     (void)executable.run({{"tokens", tokens_of(0, 4)}});
     if (rank != 0) return;
-    seen = {executable.program(), gpus.gpu(0).driver().put_log, gpus.gpu(0).driver().run_log};
+    seen = {program_of(executable), gpus.gpu(0).driver().put_log, gpus.gpu(0).driver().run_log};
   });
   CHECK(gpus.faults() == "");
   return seen;

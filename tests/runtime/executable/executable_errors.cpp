@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "passes/memory/memory_plan.h"
+#include "runtime/executable_program.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 /// Errors of an executable for arguments that do not fit: label, names and numbers. The executable stays usable after
@@ -143,10 +144,10 @@ TEST_CASE("an executable that was moved from reports an error, and can be assign
   std::vector<LaunchTime> times;
   // NOLINTBEGIN(bugprone-use-after-move): a moved-from executable must throw
   const std::function<void()> uses[] = {
-      [&] { first.run(right_inputs()); },   [&] { first.run_traced(right_inputs(), times); },
-      [&] { (void)first.parameters(); },    [&] { first.use(second.parameters()); },
-      [&] { (void)first.summary(); },       [&] { (void)first.program(); },
-      [&] { (void)first.memory_plan({}); }, [&] { (void)first.bind({}); }};
+      [&] { first.run(right_inputs()); },       [&] { first.run_traced(right_inputs(), times); },
+      [&] { (void)first.parameters(); },        [&] { first.use(second.parameters()); },
+      [&] { (void)first.summary(); },           [&] { (void)program_of(first); },
+      [&] { (void)memory_plan_of(first, {}); }, [&] { (void)first.bind({}); }};
   // NOLINTEND(bugprone-use-after-move)
   for (const auto& use : uses) CHECK(error_of_call(use).first == "executable_moved");
   first = std::move(second);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 #include "tests/runtime/compiled/check_compiled.h"
 
 using namespace lathe;
@@ -63,7 +64,7 @@ TEST_CASE("executable: memory is planned when sizes are known, which can be give
   CHECK(plans(stage_names(reserved)) == 1);
   CHECK(plans(stage_names(known)) == 1);
   CHECK(stage_names(known)[0] == "known-sizes");
-  CHECK(known.program().inputs[0].shape.to_string() == "[n=3, 8]");
+  CHECK(program_of(known).inputs[0].shape.to_string() == "[n=3, 8]");
   const Tensors x{{"x", HostTensor::from({3, 8}, std::vector<double>(24, 1.0))}};
   for (Executable* executable : {&late, &reserved, &known}) CHECK(executable->run(x).at("y").get(7) == Approx(0.375));
   const Tensors more{{"x", HostTensor::from({6, 8}, std::vector<double>(48, 1.0))}};

@@ -8,6 +8,7 @@
 #include "codegen/llvm/jit.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 #include "tests/support/programs/guarded_memory.h"
 #include "tests/support/programs/program_interpreter.h"
 
@@ -23,7 +24,7 @@ class GuardedProgram {
   /// `graph` and `options` are those of the call to compile(), for a CPU and one process. Kernels in `options.cache`
   /// are not compiled again.
   GuardedProgram(const ir::Graph& graph, const Executable& executable, const CompileOptions& options)
-      : program_(graph, executable.program()),
+      : program_(graph, program_of(executable)),
         kernels_(codegen::Jit({.target = codegen::TargetCpu::named(options.target.name), .threads = 1}, options.cache)
                      .compile(program_.program().kernels)) {
     for (const kernel::Kernel& kernel : program_.program().kernels) alignments_.push_back(alignments_of(kernel));

@@ -3,6 +3,7 @@
 #include "frontend/dsl.h"
 #include "frontend/initial_values.h"
 #include "runtime/compile.h"
+#include "runtime/executable_program.h"
 #include "tests/support/tensors/compare_tensors.h"
 
 /// The memory of loop gradients with and without checkpoints.
@@ -43,13 +44,13 @@ TEST_CASE("checkpoints: a loop's gradient keeps the carries of all segments and 
     return executable;
   };
   Executable all = compiled(0);
-  CHECK(all.memory_plan({}).arena_bytes >= 2 * iterations * carry_bytes);
+  CHECK(memory_plan_of(all, {}).arena_bytes >= 2 * iterations * carry_bytes);
   const Tensors expected = all.run(inputs);
   for (const std::int64_t every : {8, 16, 64}) {
     Executable some = compiled(every);
     // A segment has the carry, the product and the gradient of each iteration.
     const std::int64_t most = (iterations / every + 3 * every + 4) * carry_bytes + 3 * weight_bytes;
-    CHECK(some.memory_plan({}).arena_bytes <= most);
+    CHECK(memory_plan_of(some, {}).arena_bytes <= most);
     const Tensors found = some.run(inputs);
     for (const auto& [name, gradient] : expected) CHECK(test::error_of(found.at(name), gradient) < 1e-12);
   }

@@ -3,6 +3,7 @@
 #include "frontend/initial_values.h"
 #include "frontend/train/training.h"
 #include "passes/memory/memory_plan.h"
+#include "runtime/executable_program.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/kernels/kernel_store.h"
@@ -39,7 +40,7 @@ CompileOptions within(std::optional<std::int64_t> bytes, AttentionFusion attenti
   return options;
 }
 
-std::int64_t peak(const Executable& executable) { return executable.memory_plan(sizes).total_bytes(); }
+std::int64_t peak(const Executable& executable) { return memory_plan_of(executable, sizes).total_bytes(); }
 
 /// Runs two steps, the second at another size. Returns the results and all states.
 Tensors train(Executable& executable, const Model& model) {

@@ -11,6 +11,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "passes/transforms/dtypes/mixed_precision.h"
 #include "passes/transforms/sizes/known_sizes.h"
+#include "runtime/executable_program.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/kernels/kernel_store.h"
@@ -70,7 +71,7 @@ Tensors train(Executable& executable, const Model& model) {
   return results;
 }
 
-std::int64_t arena(const Executable& executable) { return executable.memory_plan({}).arena_bytes; }
+std::int64_t arena(const Executable& executable) { return memory_plan_of(executable, {}).arena_bytes; }
 
 }  // namespace
 
@@ -108,9 +109,9 @@ TEST_CASE("row chunks: chunks of one size share kernels, and sums over rows accu
                    six = compiled(model, of_rows(16));
   CHECK(three.summary().kernels >= whole.summary().kernels);
   CHECK(six.summary().kernels == three.summary().kernels);
-  for (const Launch& launch : six.program().launches) CHECK(launch.info.role != KernelRole::copy);
+  for (const Launch& launch : program_of(six).launches) CHECK(launch.info.role != KernelRole::copy);
   // At most one temporary has the table's size: the accumulator.
-  const auto& buffers = six.program().buffers;
+  const auto& buffers = program_of(six).buffers;
   CHECK(std::count_if(buffers.begin(), buffers.end(), [](const ProgramBuffer& buffer) {
           return buffer.kind == ProgramBuffer::Kind::temporary && buffer.dtype == f32 && buffer.elements.is(509 * 48);
         }) <= 1);
