@@ -50,7 +50,7 @@ struct Axes {
   template <std::integral T>
     requires(!std::same_as<T, bool>)
   Axes(T axis) : dims{static_cast<std::int64_t>(axis)} {}  // NOLINT(google-explicit-constructor)
-  Axes(std::initializer_list<std::int64_t> axes) : dims(axes) {}
+  Axes(std::initializer_list<DimIndex> axes) : dims(axes.begin(), axes.end()) {}
   std::vector<std::int64_t> dims;
 };
 

@@ -33,6 +33,7 @@ class Dim {
 
   /// An unnamed number.
   template <std::integral Int>
+    requires(!std::same_as<Int, bool>)
   Dim(Int value) : number_(checked(static_cast<std::int64_t>(value))) {}
   /// An unknown, bound at run time: equal names in a graph are the same size.
   explicit Dim(std::string_view name);

@@ -44,6 +44,8 @@ constexpr Misuse misuses[] = {
     {"run_on_a_temporary", R"(Tensors y; exe.run({{"x", HostTensor(f32, {2})}}, y);)", "deleted"},
     // A bool is not a dim, and a number is not a flag.
     {"sum_true", "x.sum(true);", "Axes"},
+    {"sum_list_true", "x.sum({true});", "sum"},
+    {"select_true", "x.select(1, true);", "select"},
     {"sum_two_numbers", "x.sum(0, 1);", "Flag"},
     {"sum_of_half", "x.sum(0.5);", "Axes"},
     {"squeeze_true", "x.squeeze(true);", "DimIndex"},

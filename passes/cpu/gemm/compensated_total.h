@@ -4,9 +4,10 @@
 
 namespace lathe::cpu {
 
-/// A total of block sums in f32, and what its additions have rounded off so far. Both are vectors of as many lanes.
+/// A total of block sums in f32, and the part that its additions have rounded off so far. Both are vectors of as many
+/// lanes.
 struct CompensatedTotal {
-  kernel::Value sum, excess;  ///< excess: `sum` minus the exact total, as far as it is known
+  kernel::Value sum, excess;  ///< excess: an estimate of `sum` minus the exact total
 };
 
 /// Returns total + block by Kahan's compensated summation (Kahan, 1965): the error of n additions does not grow with

@@ -67,8 +67,8 @@ struct GemmTile {
   int n_step() const { return nv * lanes; }
   /// Whether a sum over `steps` has a single block and therefore needs no total.
   bool one_block(std::optional<std::int64_t> steps) const { return block == 0 || (steps && *steps <= block); }
-  /// Maximum steps whose blocks are few enough for a total of plain additions. The total of more also keeps what its
-  /// additions round off (CompensatedTotal).
+  /// Maximum steps whose blocks are few enough for a total of plain additions. The total of more is compensated
+  /// (CompensatedTotal).
   std::int64_t most_plain_steps() const {
     constexpr std::int64_t few_blocks = 64;
     return few_blocks * block;

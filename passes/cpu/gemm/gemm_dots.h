@@ -45,7 +45,7 @@ void store_dots(kernel::Builder& b, const DotTile& tile, const std::vector<kerne
 /// Scratch for totals of dot products.
 struct DotTotals {
   kernel::Buffer sums;
-  /// What additions to the totals round off, which they keep if `when` (CompensatedTotal).
+  /// The part that additions to the totals round off. Totals are compensated if `when` (CompensatedTotal).
   struct Excess {
     kernel::Buffer buffer;
     kernel::Value when;

@@ -31,7 +31,7 @@ class BlockedSums {
   void load_parts(const Accumulators& acc, const TilePosition& at, int nv) { load_from(parts_, acc, at, nv); }
   void store(const Accumulators& acc, const TilePosition& at, int nv) { store_to(sums_, acc, at, nv); }
   void store_parts(const Accumulators& acc, const TilePosition& at, int nv) { store_to(parts_, acc, at, nv); }
-  /// Allocates scratch for what additions to the totals round off, which they keep if `compensates`.
+  /// Allocates scratch for the rounding errors of the totals, which are compensated if `compensates`.
   void allocate_excess(std::int64_t sums, kernel::Value compensates);
   /// Adds the sums of a finished block to the totals. The first block has none and is stored.
   void add_to_total(const Accumulators& acc, const TilePosition& at, int nv, kernel::Value continues);
