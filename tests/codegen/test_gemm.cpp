@@ -54,7 +54,11 @@ TEST_CASE("compiled product: every source and lane axis, sizes around the tile s
             if (static_cast<int>(left) + static_cast<int>(right) == 2 && left != right) continue;
             if (m == 1 && left != Source::loaded) continue;
             cpu::GemmTile blocks = tile;
-            if (right == Source::loaded) blocks.kc = 128, blocks.nc = 2 * tile.n_step();
+            if (right == Source::loaded) {
+              blocks.kc = 128, blocks.nc = 2 * tile.n_step();
+              blocks.mc =
+                  tile.mc / 2 / tile.mr * tile.mr;  // three numbers per sum of an unknown k, as plan_gemm does
+            }
             check({.batch = batch, .m = m, .n = n, .k = k, .lhs = lhs, .rhs = rhs, .known = k == 64},
                   {.tile = blocks, .lhs = left, .rhs = right}, target);
           }

@@ -81,7 +81,8 @@ struct GemmTile {
 };
 
 /// Returns the register tile for a CPU, with blocks for a packed right operand. The scratch of a task is mc * nc sums
-/// and the operands that it packs (mr or lanes, times kc; nc * kc). It stays within the limit for kernels.
+/// and the operands that it packs (mr or lanes, times kc; nc * kc). It stays within the limit for kernels, except for
+/// an unknown k, whose sums may have three numbers each: plan_gemm shrinks tasks.
 GemmTile choose_tile(DType compute, const CpuInfo& cpu, const FmaBlocks& blocks = {});
 
 /// Prefetches rows row .. row + tile.lanes at one step of k; `row` may be past the last row.
