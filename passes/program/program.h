@@ -178,7 +178,7 @@ struct CollectiveSpan {
 CollectiveSpan span_of(const Collective& collective, const Program& program);
 
 /// Returns whether a run skips the launch: its condition does not hold, or all its outputs are empty, not counting
-/// scratch. The loops of such a launch may still be long, for example over rows without columns.
+/// scratch. A launch without outputs is worth skipping because its loops may be long: over rows without columns.
 bool is_skipped(const Program& program, const Launch& launch, const DimBindings& dims);
 
 }  // namespace lathe

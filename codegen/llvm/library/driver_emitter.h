@@ -41,7 +41,7 @@ class DriverEmitter : public ModuleCode {
                                std::initializer_list<const char*> names);
   /// Continues if a status is 0; otherwise the driver returns the error that `error_of` emits.
   void fail_unless_none(Value* status, llvm::function_ref<Value*()> error_of);
-  /// Returns whether a launch writes anything at the sizes of the call.
+  /// Returns whether the condition of a launch holds and it writes anything, at the sizes of the call.
   Value* is_run(const LibraryLaunch& launch);
 
   std::size_t level_;
