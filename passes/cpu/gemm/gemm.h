@@ -58,6 +58,9 @@ struct GemmTile {
   /// vectors of k. Blocks start at multiples of this number whatever the passes, tiles and threads. The depth of a
   /// pass divides a block or is a multiple of it, unless all of k is one pass; that of tiles divides it.
   int block = 0;
+  /// Maximum blocks whose total is formed by plain additions. The total of more is compensated (CompensatedTotal).
+  int plain_blocks = 64;
+  int part = 0;  ///< DotTile::part, of skinny_dot
 
   bool pairs() const { return operands != Operands::plain; }
   bool tiles() const { return operands >= Operands::tiles; }
@@ -67,13 +70,9 @@ struct GemmTile {
   int n_step() const { return nv * lanes; }
   /// Whether a sum over `steps` has a single block and therefore needs no total.
   bool one_block(std::optional<std::int64_t> steps) const { return block == 0 || (steps && *steps <= block); }
-  /// Maximum steps whose blocks are few enough for a total of plain additions. The total of more is compensated
-  /// (CompensatedTotal).
-  std::int64_t most_plain_steps() const {
-    constexpr std::int64_t few_blocks = 64;
-    return few_blocks * block;
-  }
-  /// Whether sums over `steps`, or over an unknown number of them, may need such totals.
+  /// Maximum steps whose total is not compensated.
+  std::int64_t most_plain_steps() const { return std::int64_t{plain_blocks} * block; }
+  /// Whether sums over `steps`, or over an unknown number of them, may need compensated totals.
   bool may_compensate(std::optional<std::int64_t> steps) const {
     return block > 0 && (!steps || *steps > most_plain_steps());
   }

@@ -21,6 +21,15 @@ std::vector<Value> values_of(Builder& b, const std::vector<Var>& vars) {
   return values;
 }
 
+/// Adds groups of `count` values pairwise until one group is left.
+std::vector<Value> added_pairwise(std::vector<Value> values, std::size_t count) {
+  for (std::size_t left_over = values.size() / 2; left_over >= count; left_over /= 2) {
+    for (std::size_t i = 0; i < left_over; ++i) values[i] = values[i] + values[i + left_over];
+    values.resize(left_over);
+  }
+  return values;
+}
+
 /// Adds the products of k0 .. k1 to sums of rows x columns, one run of the factor at a time.
 void emit_dot_runs(Builder& b, const DotTile& tile, Value k0, Value k1, const DotVector& left, const DotVector& right,
                    const DotFactor& factor, const std::vector<Var>& sums) {
@@ -85,22 +94,35 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
       }
     }
   };
-  const Value even = k0 + (k1 - k0) / tile.lanes * tile.lanes;
-  Value remainder = k0;
-  if (tile.depth > 1) {
-    remainder = k0 + (k1 - k0) / (tile.lanes * tile.depth) * (tile.lanes * tile.depth);
-    b.for_loop(k0, remainder, tile.lanes * tile.depth, [&](Value k) {
-      for (int d = 0; d < tile.depth; ++d) step(k + d * tile.lanes, d, {});
+  const auto steps = [&](Value lo, Value hi) {
+    const Value even = lo + (hi - lo) / tile.lanes * tile.lanes;
+    Value remainder = lo;
+    if (tile.depth > 1) {
+      remainder = lo + (hi - lo) / (tile.lanes * tile.depth) * (tile.lanes * tile.depth);
+      b.for_loop(lo, remainder, tile.lanes * tile.depth, [&](Value k) {
+        for (int d = 0; d < tile.depth; ++d) step(k + d * tile.lanes, d, {});
+      });
+    }
+    b.for_loop(remainder, even, tile.lanes, [&](Value k) { step(k, 0, {}); });
+    if (!whole) b.if_(even < hi, [&] { step(even, 0, b.tail_mask(hi - even, tile.lanes)); });
+  };
+  const int length = tile.part * tile.depth * tile.lanes;
+  const auto known = b.constant_value(k1 - k0);
+  if (length == 0 || (known && *known <= length)) {
+    steps(k0, k1);
+  } else {
+    const std::vector<Var> parts = std::exchange(sums, {});
+    for (std::size_t i = 0; i < parts.size(); ++i) sums.push_back(b.var(zero));
+    b.for_loop(k0, k1, length, [&](Value first) {
+      steps(first, min(first + length, k1));
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        b.set(parts[i], b.get(parts[i]) + b.get(sums[i]));
+        b.set(sums[i], zero);
+      }
     });
+    sums = parts;
   }
-  b.for_loop(remainder, even, tile.lanes, [&](Value k) { step(k, 0, {}); });
-  if (!whole) b.if_(even < k1, [&] { step(even, 0, b.tail_mask(k1 - even, tile.lanes)); });
-  std::vector<Value> values = values_of(b, sums);
-  for (std::size_t left_over = values.size() / 2; left_over >= static_cast<std::size_t>(count); left_over /= 2) {
-    for (std::size_t i = 0; i < left_over; ++i) values[i] = values[i] + values[i + left_over];
-    values.resize(left_over);
-  }
-  return values;
+  return added_pairwise(values_of(b, sums), static_cast<std::size_t>(count));
 }
 
 namespace {

@@ -15,6 +15,8 @@ struct DotTile {
   int rows = 2, columns = 8;  ///< columns: at most lanes
   /// Accumulators per sum, which take vectors of k in turn. They shorten dependency chains if there are few sums.
   int depth = 1;
+  /// Maximum steps that an accumulator adds before its sum is added to a second one; 0: no limit.
+  int part = 0;
 };
 
 /// Returns `lanes` elements along k of the i-th row or column of a tile, with an optional mask, like a LoadOperand.
@@ -32,8 +34,9 @@ using DotStart = std::function<void(const std::vector<kernel::Var>& sums)>;
 
 /// Returns, for each (row, column) in row-major order, the lanes of the sum over k0 .. k1 of left * right. Lane l
 /// adds the products of k0 + l, k0 + l + lanes, ... in this order. With a depth, each accumulator adds every depth-th
-/// of them, and the accumulators are added pairwise. k1 - k0 is a multiple of tile.lanes if `whole`. With a factor,
-/// the sum of each run times its factor is added, in order, whatever the depth.
+/// of them, and the accumulators are added pairwise. With parts, it adds those of each part and then the parts. k1 -
+/// k0 is a multiple of tile.lanes if `whole`. With a factor, the sum of each run times its factor is added, in order,
+/// whatever the depth.
 std::vector<kernel::Value> emit_dot_tile(kernel::Builder& b, const DotTile& tile, kernel::Value k0, kernel::Value k1,
                                          bool whole, const DotVector& left, const DotVector& right,
                                          const DotStart& start = {}, const DotFactor& factor = {});

@@ -75,7 +75,7 @@ class SkinnyDot {
   int vector_bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
 
   DotTile tile(int rows, int columns) const {
-    return {.compute = tile_.compute, .lanes = tile_.lanes, .rows = rows, .columns = columns};
+    return {.compute = tile_.compute, .lanes = tile_.lanes, .rows = rows, .columns = columns, .part = tile_.part};
   }
 
   /// Processes all rows and columns; then the remaining ones of known columns, with taller tiles. A row block's block

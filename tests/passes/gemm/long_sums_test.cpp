@@ -132,7 +132,8 @@ TEST_CASE("blocks of sums: dot products along k") {
       for (const std::int64_t n : {1, 5, 11})
         for (const std::int64_t k : {0, 1, 31, 32, 33, 64, 101})
           for (const bool known : {false, true}) {
-            const cpu::GemmTile tile{.lanes = 4, .mr = 3, .nv = 2, .kc = kc, .mc = 3, .nc = 6, .block = block};
+            cpu::GemmTile tile{.lanes = 4, .mr = 3, .nv = 2, .kc = kc, .mc = 3, .nc = 6, .block = block};
+            if (n > 1) tile.part = 3, tile.plain_blocks = 2;
             check({.batch = 2, .m = m, .n = n, .k = k, .known = known}, {.strategy = cpu::GemmStrategy::skinny_dot,
                                                                          .tile = tile,
                                                                          .lhs = Source::direct,

@@ -7,6 +7,7 @@
 
 /// Sums of many terms are accurate in every reduction schedule.
 using namespace lathe;
+using lathe::test::long_gemvs;
 using lathe::test::long_sums;
 using lathe::test::LongSum;
 
@@ -35,7 +36,9 @@ void check(const LongSum& sum, std::int64_t elements, DType dtype, const Term& t
 }  // namespace
 
 TEST_CASE("sums of a million terms have a relative error of at most one millionth") {
-  for (const LongSum& sum : long_sums()) {
+  std::vector<LongSum> all = long_sums();
+  all.insert(all.end(), long_gemvs().begin(), long_gemvs().end());
+  for (const LongSum& sum : all) {
     for (const char* target : {"x86-64-v2", "x86-64-v3"})
       check(sum, 1'000'000, f32, tenth, {.target = Target::named(target), .threads = 2});
     for (const DType dtype : {f32, bf16, f16}) check(sum, 1'000'000, dtype, tenth, {.threads = 2});
@@ -54,6 +57,17 @@ TEST_CASE("sums of any number of terms have a relative error of at most one mill
     }
 }
 
+TEST_CASE("products of one or two rows have a relative error of at most one millionth for any number of terms") {
+  for (const LongSum& product : long_gemvs())
+    for (const std::int64_t terms : {31, 512, 513, 1'000, 8'192, 8'193, 70'001})
+      for (const bool known : {false, true}) {
+        CompileOptions options{.threads = 2};
+        if (known) options.sizes = {{"n", terms}};
+        check(product, terms * (product.dims.size() == 1 ? 1 : std::max(product.dims[0], product.dims[1])), f32,
+              tenth, options);
+      }
+}
+
 TEST_CASE("long sums have the same bits on any number of threads") {
   for (const LongSum& sum : long_sums()) {
     CAPTURE(sum.name);
@@ -65,6 +79,7 @@ TEST_CASE("long sums have the same bits on any number of threads") {
 }
 
 TEST_CASE("sums of 20 and 100 million terms have a relative error of at most one millionth", "[.long]") {
-  for (const LongSum& sum : long_sums())
-    for (const std::int64_t elements : {20'000'000, 100'000'000}) check(sum, elements, f32, tenth, {});
+  for (const auto& sums : {long_sums(), long_gemvs()})
+    for (const LongSum& sum : sums)
+      for (const std::int64_t elements : {20'000'000, 100'000'000}) check(sum, elements, f32, tenth, {});
 }

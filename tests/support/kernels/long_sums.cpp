@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "ir/tensor/text/parser.h"
 
 namespace lathe::test {
@@ -155,6 +157,15 @@ std::vector<LongSum> scans() {
           scan("the gradient of cumsum of columns, without the element", {0, 19}, 0, true, true)};
 }
 
+/// Returns the products of the columns i < left and j < right of x [terms, columns].
+Numbers column_products(const Numbers& x, std::size_t columns, std::size_t left, std::size_t right) {
+  Numbers found(left * right, 0);
+  for (std::size_t row = 0; row < x.size(); row += columns)
+    for (std::size_t i = 0; i < left; ++i)
+      for (std::size_t j = 0; j < right; ++j) found[i * right + j] += x[row + i] * x[row + j];
+  return found;
+}
+
 }  // namespace
 
 ir::Graph LongSum::graph(DType dtype) const {
@@ -193,6 +204,38 @@ double LongSum::error_of(const Tensors& results, const Tensors& arguments) const
                      want == 0 || std::isnan(difference) ? (difference == 0 ? 0 : 1) : difference / std::abs(want));
   }
   return error;
+}
+
+const std::vector<LongSum>& long_gemvs() {
+  const auto first_columns = [](int columns) {
+    return fmt::format("%l = slice %x {{dim=1, start=0, stop={}}}\n%y = contract %l, %x {{spec=\"ki,kj->ij\"}}",
+                       columns);
+  };
+  static const std::vector<LongSum> all = {
+      {"a dot product",
+       {0},
+       "%y = contract %x, %x {spec=\"k,k->\"}",
+       [](const Numbers& x) { return sums(x, 1, 1, square); }},
+      {"two rows along k",
+       {2, 0},
+       "%y = contract %x, %x {spec=\"ik,jk->ij\"}",
+       [](const Numbers& x) {
+         const std::size_t terms = x.size() / 2;
+         Numbers columns;
+         for (std::size_t k = 0; k < terms; ++k)
+           for (std::size_t row = 0; row < 2; ++row) columns.push_back(x[row * terms + k]);
+         return column_products(columns, 2, 2, 2);
+       }},
+      {"a row times many columns",
+       {0, 70},
+       first_columns(1),
+       [](const Numbers& x) { return column_products(x, 70, 1, 70); }},
+      {"two rows times columns",
+       {0, 33},
+       first_columns(2),
+       [](const Numbers& x) { return column_products(x, 33, 2, 33); }},
+  };
+  return all;
 }
 
 const std::vector<LongSum>& long_sums() {

@@ -27,5 +27,7 @@ struct LongSum {
 };
 
 const std::vector<LongSum>& long_sums();
+/// Returns products with one or two result rows.
+const std::vector<LongSum>& long_gemvs();
 
 }  // namespace lathe::test

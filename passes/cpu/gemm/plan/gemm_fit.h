@@ -40,6 +40,16 @@ inline int depth(const Size& k, int limit, int lanes) {
 /// Maximum additions to one accumulator of f32. GemmTile::block explains it.
 inline constexpr int most_additions = 512;
 
+/// Lets accumulators of one or two rows in f32 add fewer products, so that the relative error of equal terms is at
+/// most 1e-6. Such products wait for memory, and there are registers for a second accumulator per dot product.
+inline void shorten_sums(GemmTile& tile, bool dots) {
+  constexpr int additions = 32, plain_additions = 16;
+  if (tile.block == 0) return;
+  tile.plain_blocks = plain_additions;
+  (dots ? tile.part : tile.block) = additions;
+}
+inline constexpr int rows_of_short_sums = 2;
+
 /// Returns that depth. If k has several blocks of sums of `block` steps (0: one block), returns the nearest depth
 /// that divides a block or is a multiple of it, which may be more than the limit.
 inline int depth_in_blocks(const Size& k, int limit, int lanes, int block) {

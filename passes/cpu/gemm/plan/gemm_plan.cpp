@@ -270,14 +270,16 @@ GemmPlan small_m(GemmPlan plan, const GemmQuery& query) {
 
 GemmPlan choose_plan(const GemmQuery& query) {
   GemmTile tile = choose_tile(query.compute, query.cpu, query.tuned.fma);
-  GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
   const bool row = query.rhs_axis == LaneAxis::row;
   const bool few = query.m && *query.m > 0;
   // Dot products add up lanes once for all of k; with more than a few rows, only a deep k pays for that.
   const ProductLimits& limits = query.tuned.limits;
   const bool deep = !query.k || *query.k >= limits.dots_depth;
-  if (few && at_most(query.m, deep ? limits.dots_rows : limits.short_dots_rows) && !row &&
-      query.lhs_axis == LaneAxis::k) {
+  const bool dots = few && at_most(query.m, deep ? limits.dots_rows : limits.short_dots_rows) && !row &&
+                    query.lhs_axis == LaneAxis::k;
+  if (few && *query.m <= rows_of_short_sums) shorten_sums(tile, dots);
+  GemmPlan plan{.tile = tile, .lhs = query.lhs_loadable ? Source::direct : Source::loaded};
+  if (dots) {
     plan = {GemmStrategy::skinny_dot, tile, Source::direct, Source::direct};
     fit_dot(plan, query);
     const auto bytes = static_cast<std::int64_t>(size_in_bytes(query.compute));
