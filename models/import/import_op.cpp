@@ -2,6 +2,7 @@
 
 #include "ir/tensor/interpret/interpreter.h"
 #include "models/import/op_table.h"
+#include "passes/transforms/recognize/recognize.h"
 
 namespace lathe::importing {
 
@@ -92,6 +93,20 @@ std::optional<Results> moved(const OpRecord& record, const OpCall& call) {
   return results;
 }
 
+/// Replaces a result that is the last op of a formula, such as that of a norm, by the op of that name. The other ops
+/// of the formula are left without readers, unless the model uses their values.
+void recognize(Results& results) {
+  for (Value& result : results) {
+    const Tensor* const tensor = result.computed();
+    if (!tensor) continue;
+    const ir::Value value = tensor->value();
+    const ir::Node node = value.node();  // a copy, because new ops move the nodes
+    std::vector<ir::Value> operands;
+    for (const ir::ValueId id : node.operands) operands.emplace_back(value.builder(), id);
+    if (const auto found = ir::recognized(node, operands)) result = Tensor(*found);
+  }
+}
+
 }  // namespace
 
 Results import_op(const OpRecord& record, const OpCall& call) {
@@ -106,6 +121,7 @@ Results import_op(const OpRecord& record, const OpCall& call) {
   const ir::GraphBuilder::At line(call.graph().builder(), call.node().location);
   Results results = record.build(call);
   call.require_all_read();
+  recognize(results);
   return results;
 }
 

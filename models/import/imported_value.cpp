@@ -40,6 +40,10 @@ Shape Value::shape() const {
   return Shape(std::vector<Dim>(sizes.begin(), sizes.end()));
 }
 
+const Tensor* Value::computed() const {
+  return state_ && state_->tensor && !state_->numbers && !state_->dims ? &*state_->tensor : nullptr;
+}
+
 const HostTensor* Value::constant() const { return state_ && !state_->declare ? numbers() : nullptr; }
 
 const HostTensor* Value::numbers() const { return state_ && state_->numbers ? &*state_->numbers : nullptr; }

@@ -29,6 +29,8 @@ class Value {
   Shape shape() const;
   int rank() const { return shape().rank(); }
 
+  /// Returns the tensor of a value that is computed at run time; null for other values.
+  const Tensor* computed() const;
   /// Returns the numbers of a constant; null for other values.
   const HostTensor* constant() const;
   /// Returns the numbers of a constant, or the initial numbers of a parameter or state; null for other values.
