@@ -3,6 +3,7 @@
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
 #include "models/import/import.h"
+#include "passes/transforms/dce.h"
 #include "tests/import/support/model_writer.h"
 
 using namespace lathe;
@@ -52,6 +53,27 @@ TEST_CASE("text: an imported graph parses to itself") {
   CHECK(text.find("loc(\"model.onnx:Relu of z\")") != std::string::npos);
   CHECK(text.find("parameter %w: f32[4, 2]") != std::string::npos);
   CHECK(ir::print(ir::parse_graph(text)) == text);
+}
+
+TEST_CASE("text: a norm and a GELU that are written out become ops") {
+  ModelWriter model;
+  model.input("x", {"n", "4"}).floats("w", {4}, {1, 2, 3, 4}).floats("two", {}, {2}).floats("eps", {}, {1e-5F});
+  model.floats("one", {}, {1})
+      .floats("half", {}, {0.5})
+      .floats("root", {}, {1.41421354F})
+      .integers("last", {1}, {-1});
+  model.node("pow", "Pow", {"x", "two"}, {"square"}).node("mean", "ReduceMean", {"square", "last"}, {"mean"});
+  model.node("add", "Add", {"mean", "eps"}, {"sum"}).node("sqrt", "Sqrt", {"sum"}, {"norm"});
+  model.node("div", "Div", {"x", "norm"}, {"scaled"}).node("mul", "Mul", {"w", "scaled"}, {"h"});
+  model.node("div2", "Div", {"h", "root"}, {"z"})
+      .node("erf", "Erf", {"z"}, {"e"})
+      .node("add1", "Add", {"e", "one"}, {"g"});
+  model.node("mul1", "Mul", {"h", "g"}, {"p"}).node("mul2", "Mul", {"p", "half"}, {"y"}).output("y");
+  const ir::Graph graph = ir::dce(importing::import_graph(model.write()).graph.finish());
+  const std::string text = without_columns(ir::print(graph));
+  INFO(text);
+  CHECK(text.find("{\n %1 = rms_norm %x, %w : f32[n, 4] loc(\"model.onnx:mul\")\n"
+                  " %2 = gelu %1 : f32[n, 4] loc(\"model.onnx:mul2\")\n output \"y\" %2\n}") != std::string::npos);
 }
 
 TEST_CASE("text: sizes of inputs are polynomials of the names in the file") {

@@ -15,6 +15,7 @@
 #include "models/finetune/step_graph.h"
 #include "models/import/import.h"
 #include "models/pretrained/lora/adapted_model.h"
+#include "passes/transforms/dce.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/inputs/files.h"
@@ -205,7 +206,7 @@ void require_effects_on_file(const CLI::App& command, const std::string& file) {
 /// Writes the graph of an ONNX file, and the values of its parameters on request.
 void write_imported(const ModelOptions& options) {
   const importing::ImportedGraph imported = importing::import_graph(options.name);
-  write_text(options.output, ir::print(with_precision(imported.graph.finish(), options.precision)));
+  write_text(options.output, ir::print(with_precision(ir::dce(imported.graph.finish()), options.precision)));
   if (!options.values.empty()) imported.parameters.save(options.values);
 }
 

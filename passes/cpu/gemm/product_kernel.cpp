@@ -102,7 +102,7 @@ class ProductKernels {
   static GemmPlan plan_few_rows(GemmQuery query, std::int64_t limit) {
     query.split_bf16 = false;
     GemmPlan plan = plan_gemm(query);
-    plan.missed.push_back({Multiplier::split_bf16, fmt::format("this kernel runs with less than {} rows", limit)});
+    plan.missed.push_back({Multiplier::split_bf16, fmt::format("this kernel runs with fewer than {} rows", limit)});
     return plan;
   }
 

@@ -7,7 +7,7 @@
 #include "passes/transforms/recognize/formulas.h"
 #include "passes/transforms/recognize/product.h"
 
-namespace lathe::ir::formulas {
+namespace lathe::ir {
 
 using canonical::is;
 using canonical::operand_of;
@@ -45,7 +45,7 @@ bool is_tanh_operand(const Value& value, const Value& x) {
 
 }  // namespace
 
-std::optional<Value> gelu(const Node& node, std::span<const Value> operands) {
+std::optional<Value> recognize_gelu(const Node& node, std::span<const Value> operands) {
   if (node.op != &ops::mul && node.op != &ops::div) return std::nullopt;
   Product product = product_of(operands[0]);
   const Product right = product_of(operands[1]);
@@ -65,7 +65,7 @@ std::optional<Value> gelu(const Node& node, std::span<const Value> operands) {
   return std::nullopt;
 }
 
-std::optional<Value> silu(const Node& node, std::span<const Value> operands) {
+std::optional<Value> recognize_silu(const Node& node, std::span<const Value> operands) {
   if (node.op != &ops::mul) return std::nullopt;
   for (const int i : {0, 1})
     if (is(operands[i], ops::sigmoid) && same(operand_of(operands[i]), operands[1 - i]))
@@ -73,4 +73,4 @@ std::optional<Value> silu(const Node& node, std::span<const Value> operands) {
   return std::nullopt;
 }
 
-}  // namespace lathe::ir::formulas
+}  // namespace lathe::ir

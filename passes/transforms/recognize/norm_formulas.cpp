@@ -11,7 +11,7 @@
 #include "passes/transforms/recognize/formulas.h"
 #include "passes/transforms/recognize/product.h"
 
-namespace lathe::ir::formulas {
+namespace lathe::ir {
 
 using canonical::is;
 using canonical::number;
@@ -92,7 +92,7 @@ double shortest(double eps, DType dtype) {
 
 }  // namespace
 
-std::optional<Value> rms_norm(const Node& node, std::span<const Value> operands) {
+std::optional<Value> recognize_rms_norm(const Node& node, std::span<const Value> operands) {
   if (operands.size() != 2) return std::nullopt;
   if (const auto found = normalized(*node.op, operands[0], operands[1])) {
     if (centered(found->value)) return std::nullopt;
@@ -108,7 +108,7 @@ std::optional<Value> rms_norm(const Node& node, std::span<const Value> operands)
   return std::nullopt;
 }
 
-std::optional<Value> layer_norm(const Node& node, std::span<const Value> operands) {
+std::optional<Value> recognize_layer_norm(const Node& node, std::span<const Value> operands) {
   if (node.op != &ops::add) return std::nullopt;
   for (const int i : {0, 1}) {
     const Value &scaled = operands[i], &bias = operands[1 - i];
@@ -124,4 +124,4 @@ std::optional<Value> layer_norm(const Node& node, std::span<const Value> operand
   return std::nullopt;
 }
 
-}  // namespace lathe::ir::formulas
+}  // namespace lathe::ir

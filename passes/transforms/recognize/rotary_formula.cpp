@@ -5,7 +5,7 @@
 #include "passes/transforms/recognize/formulas.h"
 #include "passes/transforms/recognize/product.h"
 
-namespace lathe::ir::formulas {
+namespace lathe::ir {
 
 using canonical::is;
 using canonical::operand_of;
@@ -53,7 +53,7 @@ std::optional<Value> times(const Value& product, const Value& factor) {
 
 }  // namespace
 
-std::optional<Value> rope(const Node& node, std::span<const Value> operands) {
+std::optional<Value> recognize_rope(const Node& node, std::span<const Value> operands) {
   if (node.op != &ops::add) return std::nullopt;
   for (const int i : {0, 1}) {
     const Value &plain = operands[i], &turned = operands[1 - i];
@@ -69,4 +69,4 @@ std::optional<Value> rope(const Node& node, std::span<const Value> operands) {
   return std::nullopt;
 }
 
-}  // namespace lathe::ir::formulas
+}  // namespace lathe::ir
