@@ -49,8 +49,8 @@ int side_of(int lanes, const Dim& extent) {
 /// Returns the points along one side of a task: a multiple of the tile's, up to the extent.
 std::int64_t block_of(std::int64_t wanted, int side, const Dim& extent) {
   const auto known = extent.value();
-  const std::int64_t whole = known ? (*known + side - 1) / side * side : wanted;
-  return std::max<std::int64_t>(side, std::min(wanted, whole));
+  const std::int64_t whole = known ? (*known + side - 1) / side : wanted / side;
+  return side * std::max<std::int64_t>(1, std::min(wanted / side, whole));
 }
 
 void choose_sizes(const ElementwiseProgram& program, const VectorRegisters& vectors, TransposedSpace& space) {

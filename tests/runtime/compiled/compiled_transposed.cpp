@@ -61,6 +61,13 @@ TEST_CASE("transposed copies: all ranks, and more than one block of tiles") {
     check_transposed(permuted(fmt::format("f32{}", sizes), dims), {.tolerance = 0});
 }
 
+TEST_CASE("transposed copies: tasks end where tiles do if one side is no power of two and shorter than a block") {
+  for (const int side : {24, 33, 40, 48, 56})
+    for (const int other : {192, 300})
+      for (const auto& [rows, columns] : {std::pair{side, other}, std::pair{other, side}})
+        check_transposed(permuted(fmt::format("f32[{}, {}]", rows, columns), "[1, 0]"), {.tolerance = 0});
+}
+
 TEST_CASE("transposed copies: sizes known only at run time") {
   const std::vector<DimBindings> sizes = {{{"m", 5}, {"n", 37}}, {{"m", 1}, {"n", 1}},   {{"m", 0}, {"n", 3}},
                                           {{"m", 3}, {"n", 0}},  {{"m", 70}, {"n", 16}}, {{"m", 129}, {"n", 66}}};
