@@ -26,6 +26,7 @@ struct SourceNode {
   Location location;         ///< "model.onnx:/layers.0/attn/MatMul"
   std::map<std::string, SourceAttribute, std::less<>> attributes;
   std::vector<bool> results;  ///< for each result, whether it is used
+  std::vector<bool> numbers;  ///< for each operand, whether it is a number of the program, not a tensor
 };
 
 }  // namespace lathe::importing
