@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "models/import/pt2/in_place.h"
 #include "models/import/unsupported_parts.h"
 
 namespace lathe::pt2 {
@@ -32,24 +33,31 @@ class Check {
   }
 
   void graph(const GraphPart& graph) {
-    for (const NodePart& node : graph.nodes) this->node(node);
+    StorageOwners owners;
+    for (const NodePart& node : graph.nodes) this->node(node, owners);
   }
 
   void report(const std::string& file) const {
-    parts_.report(file, has_mutation_ ? "ops whose names end with _ write in place: call run_decompositions() on the "
-                                        "exported program, which replaces them"
-                                      : "");
+    parts_.report(file,
+                  has_mutation_ ? "call run_decompositions() on the exported program, which replaces such ops" : "");
   }
 
  private:
-  void node(const NodePart& node) {
-    if (const GraphPart* const inner = wrapped_graph(node)) return graph(*inner);
+  void node(const NodePart& node, StorageOwners& owners) {
+    if (const GraphPart* const inner = wrapped_graph(node)) {
+      owners.add(node, nullptr);
+      return graph(*inner);
+    }
     const auto [domain, name] = op_of(node.target);
-    const OpRecord* const record = ops_.find(domain, name, 1);
-    if (!record) {
-      const std::size_t end = std::min(name.find('.'), name.size());
-      has_mutation_ = has_mutation_ || (end > 0 && name[end - 1] == '_' && domain == "aten");
-      return parts_.add(fmt::format("the op {}.{}", domain, name), node_path(node));
+    const OpRecord* const record = find_op(ops_, node.target);
+    if (!record) return parts_.add(fmt::format("the op {}.{}", domain, name), node_path(node));
+    if (record->name == name) {
+      owners.add(node, record);
+    } else if (owners.write(node).empty()) {
+      has_mutation_ = true;
+      parts_.add(
+          fmt::format("the op {}.{}, which writes to an input, a buffer, or a tensor that has views", domain, name),
+          node_path(node));
     }
     const auto operands = importing::words_of(record->operands);
     for (const NamedArgument& argument : node.arguments) {
@@ -78,7 +86,9 @@ std::pair<std::string, std::string> op_of(std::string_view target) {
 
 const OpRecord* find_op(const importing::OpTable& ops, std::string_view target) {
   const auto [domain, name] = op_of(target);
-  return ops.find(domain, name, 1);
+  if (const OpRecord* const record = ops.find(domain, name, 1)) return record;
+  const auto [same, functional] = op_of(functional_target(target));
+  return functional.empty() ? nullptr : ops.find(same, functional, 1);
 }
 
 const GraphPart* wrapped_graph(const NodePart& node) {

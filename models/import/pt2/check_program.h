@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/import/op_table.h"
-#include "models/import/pt2/exported_program.h"
+#include "models/import/pt2/program/exported_program.h"
 
 namespace lathe::pt2 {
 
@@ -13,7 +13,8 @@ namespace lathe::pt2 {
 /// "default" is left out.
 std::pair<std::string, std::string> op_of(std::string_view target);
 
-/// Returns the record of a target; null if there is none.
+/// Returns the record of a target, or, for an op that writes in place, of the op that returns the new value; null if
+/// there is none.
 const importing::OpRecord* find_op(const importing::OpTable& ops, std::string_view target);
 
 /// Returns the subgraph that a higher-order op runs once, without a condition; null for other targets. Such ops wrap

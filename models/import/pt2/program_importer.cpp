@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "frontend/ops/derived_ops.h"
 #include "ir/support/error.h"
 #include "models/import/fixed_input.h"
 #include "models/import/pt2/check_program.h"
@@ -24,6 +25,11 @@ bool is_user(const OutputSpec& output) {
 }
 
 }  // namespace
+
+Value ProgramImporter::in_type_of(const Value& old, const Value& value) const {
+  if (value.dtype() == old.dtype() && value.shape() == old.shape()) return value;
+  return value.in(imported_.graph).to(old.dtype()).expand(old.shape());
+}
 
 ProgramImporter::ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program,
                                  const ProgramTensors& tensors, const importing::OpTable& ops,
@@ -135,10 +141,18 @@ void ProgramImporter::add_ranges() const {
 }
 
 void ProgramImporter::add_graph(Values& values, const GraphPart& graph, int depth) {
+  StorageOwners owners;
   for (const NodePart& node : graph.nodes) {
     const Location here = location(node);
     try {
-      add_node(values, graph, node, depth);
+      if (depth > max_subgraph_depth) fail(node, "too many nested subgraphs", "import_file");
+      const GraphPart* const inner = wrapped_graph(node);
+      inner ? add_wrapped(values, node, *inner, depth) : add_op(values, graph, node);
+      const importing::OpRecord* const record = inner ? nullptr : find_op(ops_, node.target);
+      if (record && record->name != op_of(node.target).second)
+        replace_written(values, node, owners);
+      else
+        owners.add(node, record);
     } catch (const UserError& error) {
       // Some functions of the DSL raise errors at their own line.
       const std::string_view text = error.what();
@@ -148,10 +162,11 @@ void ProgramImporter::add_graph(Values& values, const GraphPart& graph, int dept
   }
 }
 
-void ProgramImporter::add_node(Values& values, const GraphPart& graph, const NodePart& node, int depth) {
-  if (depth > max_subgraph_depth) fail(node, "too many nested subgraphs", "import_file");
-  if (const GraphPart* const inner = wrapped_graph(node)) return add_wrapped(values, node, *inner, depth);
-  add_op(values, graph, node);
+void ProgramImporter::replace_written(Values& values, const NodePart& node, StorageOwners& owners) const {
+  const std::vector<std::string> names = owners.write(node);
+  if (names.empty() || node.results.empty()) fail(node, "the op writes to a value with views", "import_file");
+  const Value result = value_of(values, node, node.results[0].text);
+  for (const std::string& name : names) values.insert_or_assign(name, result);
 }
 
 /// The arguments after the graph are its inputs. Nothing in torch.no_grad() has a gradient.
@@ -202,6 +217,8 @@ void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodeP
   if (assertions_.record(node, source.location, imported_.graph)) return;
   const importing::OpCall call(source, std::move(given), imported_.graph);
   Results built = importing::import_op(*record, call);
+  // A write in place keeps the dtype and the shape.
+  if (record->name != name && !built.empty() && call.has(0)) built[0] = in_type_of(call.operand(0), built[0]);
   for (std::size_t i = 0; i < results.size(); ++i) {
     const bool is_missing = i >= built.size() || built[i].is_absent();
     if (is_missing && source.results[i]) call.fail(fmt::format("result {}, '{}', is not supported", i, results[i]));

@@ -6,10 +6,11 @@
 
 #include "models/import/import.h"
 #include "models/import/op_table.h"
-#include "models/import/pt2/exported_program.h"
-#include "models/import/pt2/program_dims.h"
-#include "models/import/pt2/program_tensors.h"
-#include "models/import/pt2/size_assertions.h"
+#include "models/import/pt2/archive/program_tensors.h"
+#include "models/import/pt2/in_place.h"
+#include "models/import/pt2/program/exported_program.h"
+#include "models/import/pt2/sizes/program_dims.h"
+#include "models/import/pt2/sizes/size_assertions.h"
 
 namespace lathe::pt2 {
 
@@ -38,9 +39,12 @@ class ProgramImporter {
   void add_ranges() const;
 
   void add_graph(Values& values, const GraphPart& graph, int depth);
-  void add_node(Values& values, const GraphPart& graph, const NodePart& node, int depth);
   void add_wrapped(Values& values, const NodePart& node, const GraphPart& inner, int depth);
   void add_op(Values& values, const GraphPart& graph, const NodePart& node);
+  /// Returns the value in the dtype and the shape of another one.
+  importing::Value in_type_of(const importing::Value& old, const importing::Value& value) const;
+  /// Replaces the values that an op writes in place by its result.
+  void replace_written(Values& values, const NodePart& node, StorageOwners& owners) const;
   /// Throws UserError [import_file] if a result does not have the dtype and the sizes in the file.
   void check_type(const NodePart& node, const std::string& name, const TensorMeta& meta,
                   const importing::Value& value) const;

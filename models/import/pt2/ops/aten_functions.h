@@ -6,7 +6,7 @@
 #include "frontend/ops/spatial/conv_ops.h"
 #include "models/import/op_table.h"
 #include "models/import/ops/tensor_functions.h"
-#include "models/import/pt2/program_tensors.h"
+#include "models/import/pt2/archive/program_tensors.h"
 
 /// Functions that several groups of ATen ops share.
 namespace lathe::pt2 {

@@ -39,6 +39,18 @@ Results stack_op(const OpCall& call) {
   return {stack(parts, call.axis(call.integer("dim", 0), parts[0].rank() + 1))};
 }
 
+/// Expands all tensors to their common shape.
+Results broadcast_tensors(const OpCall& call) {
+  if (call.count() == 0) return {};
+  const std::vector<Tensor> parts = call.tensors();
+  // The sum of zeros in all shapes has the broadcast shape.
+  Tensor common = call.graph().zeros(parts[0].shape(), i64);
+  for (const Tensor& part : parts) common = common + call.graph().zeros(part.shape(), i64);
+  Results results;
+  for (const Tensor& part : parts) results.emplace_back(part.expand(common.shape()));
+  return results;
+}
+
 /// Returns slices of the given sizes along a dim.
 Results slices(const OpCall& call, const Tensor& x, int axis, const std::vector<Dim>& sizes) {
   Dim start = 0;
@@ -169,6 +181,7 @@ std::span<const OpRecord> aten_joining_ops() {
       aten("cat", "tensors", "dim", concat_op, Moves::all),
       aten("concat", "tensors", "dim", concat_op, Moves::all),
       aten("stack", "tensors", "dim", stack_op, Moves::all),
+      aten("broadcast_tensors", "tensors", "", broadcast_tensors),
       aten("split.Tensor", "self split_size", "dim", split_op),
       aten("split.sizes", "self split_size", "dim", split_with_sizes),
       aten("split_with_sizes", "self split_sizes", "dim", split_with_sizes),

@@ -176,7 +176,11 @@ Results triu_op(const OpCall& call) { return triangle(call, triu); }
 Results diagonal_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   if (call.integer("offset", 0) != 0) call.fail("the argument offset is not 0");
-  return {x.diagonal(call.axis(call.integer("dim1", 0), x.rank()), call.axis(call.integer("dim2", 1), x.rank()))};
+  const int a = call.axis(call.integer("dim1", 0), x.rank()), b = call.axis(call.integer("dim2", 1), x.rank());
+  // Lathe's diagonal is that of a square.
+  const auto m = x.size(a).value(), n = x.size(b).value();
+  if (!m || !n || *m == *n) return {x.diagonal(a, b)};
+  return {(*m > *n ? x.slice(a, 0, *n) : x.slice(b, 0, *m)).diagonal(a, b)};
 }
 
 /// Windows along a dim.

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "models/import/pt2/exported_program.h"
-#include "models/import/pt2/json_fields.h"
+#include "models/import/pt2/program/exported_program.h"
+#include "models/import/pt2/program/json_fields.h"
 
 namespace lathe::pt2 {
 

@@ -1,4 +1,4 @@
-#include "models/import/pt2/zip_archive.h"
+#include "models/import/pt2/archive/zip_archive.h"
 
 #include <fmt/core.h>
 

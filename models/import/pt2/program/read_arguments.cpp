@@ -1,4 +1,4 @@
-#include "models/import/pt2/read_arguments.h"
+#include "models/import/pt2/program/read_arguments.h"
 
 #include <array>
 

@@ -1,4 +1,4 @@
-#include "models/import/pt2/json_fields.h"
+#include "models/import/pt2/program/json_fields.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ir/support/error.h"
-#include "ir/support/visible.h"
+#include "runtime/files/file_io.h"
 
 namespace lathe::pt2 {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
-#include "models/import/pt2/read_arguments.h"
-#include "models/import/pt2/tree_names.h"
+#include "models/import/pt2/program/read_arguments.h"
+#include "models/import/pt2/program/tree_names.h"
 #include "runtime/files/strict_json.h"
 
 namespace lathe::pt2 {

@@ -6,7 +6,7 @@
 
 #include "frontend/graph.h"
 #include "models/import/imported_value.h"
-#include "models/import/pt2/exported_program.h"
+#include "models/import/pt2/program/exported_program.h"
 
 namespace lathe::pt2 {
 

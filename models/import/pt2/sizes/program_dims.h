@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ir/support/shape.h"
-#include "models/import/pt2/exported_program.h"
+#include "models/import/pt2/program/exported_program.h"
 
 namespace lathe::pt2 {
 

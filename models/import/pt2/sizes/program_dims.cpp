@@ -1,11 +1,11 @@
-#include "models/import/pt2/program_dims.h"
+#include "models/import/pt2/sizes/program_dims.h"
 
 #include <fmt/core.h>
 
 #include <cctype>
 
 #include "ir/support/error.h"
-#include "models/import/pt2/size_expression.h"
+#include "models/import/pt2/sizes/size_expression.h"
 
 namespace lathe::pt2 {
 

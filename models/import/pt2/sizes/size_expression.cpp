@@ -1,4 +1,4 @@
-#include "models/import/pt2/size_expression.h"
+#include "models/import/pt2/sizes/size_expression.h"
 
 #include <cctype>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "models/import/pt2/tree_names.h"
+#include "models/import/pt2/program/tree_names.h"
 
 #include <fmt/core.h>
 

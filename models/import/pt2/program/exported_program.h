@@ -57,14 +57,14 @@ struct Argument {
     other  ///< a kind that no supported op takes
   };
   Kind kind = Kind::none;
-  std::string text;  ///< of a text, the name of a value, or the kind in the file: "as_complex"
-  std::vector<std::string> texts;
+  std::string text = {};  ///< of a text, the name of a value, or the kind in the file: "as_complex"
+  std::vector<std::string> texts = {};
   std::int64_t integer = 0;
   double real = 0;
-  std::vector<std::int64_t> integers;
-  std::vector<double> reals;
-  std::vector<SizeArgument> sizes;
-  std::shared_ptr<const GraphPart> graph;
+  std::vector<std::int64_t> integers = {};
+  std::vector<double> reals = {};
+  std::vector<SizeArgument> sizes = {};
+  std::shared_ptr<const GraphPart> graph = {};
 };
 
 struct NamedArgument {

@@ -1,4 +1,4 @@
-#include "models/import/pt2/program_tensors.h"
+#include "models/import/pt2/archive/program_tensors.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "ir/support/error.h"
-#include "models/import/pt2/read_arguments.h"
+#include "models/import/pt2/program/read_arguments.h"
 #include "runtime/files/strict_json.h"
 
 namespace lathe::pt2 {

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "ir/support/tensors/host_tensor.h"
-#include "models/import/pt2/exported_program.h"
-#include "models/import/pt2/zip_archive.h"
+#include "models/import/pt2/archive/zip_archive.h"
+#include "models/import/pt2/program/exported_program.h"
 
 namespace lathe::pt2 {
 
@@ -35,7 +35,7 @@ class ProgramTensors {
   struct Payload {
     std::string entry;  ///< name in the archive
     bool is_pickled = false;
-    TensorMeta meta;
+    TensorMeta meta = {};
   };
   void read_index(const std::string& folder, const std::string& index, const std::string& legacy);
   const Payload& payload(std::string_view name) const;

@@ -1,4 +1,4 @@
-#include "models/import/pt2/size_assertions.h"
+#include "models/import/pt2/sizes/size_assertions.h"
 
 #include <fmt/core.h>
 
