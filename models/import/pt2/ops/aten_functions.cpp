@@ -98,6 +98,12 @@ PerDim per_dim_argument(const OpCall& call, std::string_view name, std::int64_t 
   PerDim all = fallback;
   if (const auto* one = call.find<std::int64_t>(name)) all = *one;
   if (const auto* list = call.find<Ints>(name); list && !list->empty()) all.numbers = *list;
+  // Some functions build an op for each element of a window.
+  constexpr std::int64_t most = 1 << 14;
+  for (const std::int64_t number : all.numbers)
+    if (number < -1 || number > most)
+      call.fail(fmt::format("the argument {} has the number {}; up to {} are supported", name, number, most),
+                "import_attribute");
   return all;
 }
 

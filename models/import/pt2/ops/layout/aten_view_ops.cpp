@@ -194,8 +194,9 @@ Results unfold_op(const OpCall& call) {
 Results pixel_shuffle(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const std::int64_t r = call.integer("upscale_factor");
-  if (x.rank() < 3 || r < 1)
-    call.fail("the operand has no channels, or the factor is not positive", "import_operand");
+  constexpr std::int64_t most = 1 << 14;
+  if (x.rank() < 3 || r < 1 || r > most)
+    call.fail(fmt::format("the factor {} for rank {}", r, x.rank()), "import_operand");
   const int c = x.rank() - 3;
   const Dim channels = x.size(c) / (r * r), height = x.size(c + 1), width = x.size(c + 2);
   Shape split, joined;

@@ -54,8 +54,10 @@ Results conv_with_mode(const OpCall& call) {
     for (int i = 2; mode == "same" && i < weight.rank(); ++i) {
       const auto size = weight[i].value();
       if (!size) call.fail("the weight has unknown sizes", "import_size");
-      const auto& dilation = options.dilation.numbers;
-      const std::int64_t step = dilation.size() == 1 ? dilation[0] : dilation.at(static_cast<std::size_t>(i) - 2);
+      const Ints& dilation = options.dilation.numbers;
+      const std::size_t k = dilation.size() == 1 ? 0 : static_cast<std::size_t>(i) - 2;
+      if (k >= dilation.size()) call.fail("the argument dilation has too few numbers", "import_attribute");
+      const std::int64_t step = dilation[k];
       const std::int64_t total = step * (*size - 1);
       if (total > 0) x = pad(x, i, total / 2, total - total / 2);
     }

@@ -14,8 +14,10 @@ namespace {
 /// change the number.
 void require_no_ceil(const OpCall& call, const PoolOptions& options, const Tensor& x, int spatial) {
   if (!call.flag("ceil_mode", false)) return;
-  const auto at = [](const PerDim& numbers, int i) {
-    return numbers.numbers.size() == 1 ? numbers.numbers[0] : numbers.numbers.at(static_cast<std::size_t>(i));
+  const auto at = [&](const PerDim& numbers, int i) {
+    const std::size_t k = numbers.numbers.size() == 1 ? 0 : static_cast<std::size_t>(i);
+    if (k >= numbers.numbers.size()) call.fail("an argument has too few numbers", "import_attribute");
+    return numbers.numbers[k];
   };
   for (int i = 0; i < spatial; ++i) {
     const std::int64_t size = at(options.size, i), step = at(options.stride, i) == 0 ? size : at(options.stride, i);
