@@ -2,6 +2,7 @@
 
 #include "frontend/grad.h"
 #include "frontend/ops/derived_ops.h"
+#include "frontend/ops/losses.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "tests/import/support/model_case.h"
 #include "tests/import/support/program_case.h"
@@ -67,6 +68,18 @@ TEST_CASE("programs: gradients are those of PyTorch") {
   }
 }
 
+TEST_CASE("programs: an imported model is trained") {
+  const importing::ImportedGraph gpt = program("gpt");
+  const Dim batch("input_ids_0"), length("input_ids_1");
+  const Tensor labels = gpt.graph.input("labels", i64, {batch, length});
+  const Tensor loss = cross_entropy(gpt.outputs.at("logits"), labels);
+  Tensors batches = program_runs("gpt")[0].inputs;
+  batches.set("labels", batches.at("input_ids"));
+  const std::vector<double> losses = losses_of(gpt, loss, batches, 20);
+  CHECK(losses[0] > 2);
+  CHECK(losses[19] < losses[0] / 2);
+}
+
 TEST_CASE("programs: sizes have the names of inputs, and outputs those of the model's results") {
   const importing::ImportedGraph gpt = program("gpt");
   CHECK(gpt.outputs.at("logits").value().type().to_string() == "f64[input_ids_0, input_ids_1, 13]");
@@ -75,7 +88,7 @@ TEST_CASE("programs: sizes have the names of inputs, and outputs those of the mo
   CHECK(encoder.outputs.at("output_1").value().type().to_string() == "f64[input_ids_0, 8]");
 }
 
-TEST_CASE("programs: weights have the names of the state dict; tied ones are one parameter") {
+TEST_CASE("programs: weights have the names of the state dict, and tied ones are one parameter") {
   const importing::ImportedGraph gpt = program("gpt");
   CHECK(gpt.parameters.contains("h.0.attn.qkv.weight"));
   CHECK(gpt.parameters.contains("wte.weight") != gpt.parameters.contains("head.weight"));

@@ -6,7 +6,7 @@
 
 #include "ir/support/error.h"
 #include "models/import/fixed_input.h"
-#include "models/import/stored_tensor.h"
+#include "models/import/kept_tensor.h"
 
 namespace lathe::onnx {
 
@@ -111,8 +111,8 @@ Value ModelImporter::initializer(const TensorProto& proto) {
 }
 
 Value ModelImporter::stored(const std::string& name, HostTensor tensor, bool is_trained) {
-  return importing::stored_tensor(imported_, Location(file_ + ":" + name, 0), name, std::move(tensor),
-                                  is_trained ? importing::Kept::parameter : importing::Kept::state);
+  return importing::kept_tensor(imported_, Location(file_ + ":" + name, 0), name, std::move(tensor),
+                                is_trained ? importing::Kept::parameter : importing::Kept::state);
 }
 
 void ModelImporter::add_initializers(NodeScope& scope, const GraphProto& graph) {

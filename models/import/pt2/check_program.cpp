@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "models/import/pt2/in_place.h"
+#include "models/import/pt2/storage_owners.h"
 #include "models/import/unsupported_parts.h"
 
 namespace lathe::pt2 {

@@ -7,8 +7,8 @@
 #include "frontend/ops/derived_ops.h"
 #include "ir/support/error.h"
 #include "models/import/fixed_input.h"
+#include "models/import/kept_tensor.h"
 #include "models/import/pt2/check_program.h"
-#include "models/import/stored_tensor.h"
 
 namespace lathe::pt2 {
 
@@ -110,8 +110,8 @@ Value ProgramImporter::stored(const InputSpec& input) {
   const bool is_trained = is_parameter && is_float(tensor.dtype());
   if (is_trained && !tensors_.is_trained(input.target))
     detail::state_of(imported_.graph)->note_frozen_mark(input.target, std::make_shared<const bool>(true));
-  Value value = importing::stored_tensor(imported_, Location(file_ + ":" + input.target, 0), input.target,
-                                         std::move(tensor), is_trained ? Kept::parameter : Kept::state);
+  Value value = importing::kept_tensor(imported_, Location(file_ + ":" + input.target, 0), input.target,
+                                       std::move(tensor), is_trained ? Kept::parameter : Kept::state);
   if (!changes) stored_.emplace(place, value);
   if (changes) buffers_.emplace(input.target, value);
   return value;

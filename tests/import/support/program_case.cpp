@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "frontend/train/step.h"
 #include "runtime/compile.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/safetensors/safetensors.h"
@@ -32,6 +33,15 @@ std::vector<Tensors> results_in_order(const importing::ImportedGraph& imported, 
   std::vector<Tensors> results;
   for (const ProgramRun& run : runs) results.push_back(executable.run(run.inputs));
   return results;
+}
+
+std::vector<double> losses_of(const importing::ImportedGraph& imported, const Tensor& loss, const Tensors& inputs,
+                              int steps) {
+  const ir::Graph step = training_step(imported.graph, loss, AdamW{.lr = 1e-2});
+  Executable executable = compile(step, {.parameters = imported.parameters});
+  std::vector<double> losses;
+  for (int i = 0; i < steps; ++i) losses.push_back(executable.run(inputs).at("loss").item());
+  return losses;
 }
 
 }  // namespace lathe::test

@@ -24,4 +24,8 @@ std::vector<ProgramRun> program_runs(const std::string& name);
 /// Compiles a graph and runs it several times, so that later runs see the states of earlier ones.
 std::vector<Tensors> results_in_order(const importing::ImportedGraph& imported, const std::vector<ProgramRun>& runs);
 
+/// Runs a training step with AdamW several times on one batch. Returns the loss before each step.
+std::vector<double> losses_of(const importing::ImportedGraph& imported, const Tensor& loss, const Tensors& inputs,
+                              int steps);
+
 }  // namespace lathe::test

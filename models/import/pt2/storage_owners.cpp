@@ -1,4 +1,4 @@
-#include "models/import/pt2/in_place.h"
+#include "models/import/pt2/storage_owners.h"
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@ enum class Kept { parameter, state };
 
 /// Returns a tensor of a file that becomes a parameter or a state of the imported graph at its first use. Its values
 /// then join the imported parameters, without a copy. `imported` must outlive the value.
-Value stored_tensor(ImportedGraph& imported, const Location& location, const std::string& name, HostTensor tensor,
+Value kept_tensor(ImportedGraph& imported, const Location& location, const std::string& name, HostTensor tensor,
                     Kept kept);
 
 /// Returns the shape of a tensor.

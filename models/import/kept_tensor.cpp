@@ -1,4 +1,4 @@
-#include "models/import/stored_tensor.h"
+#include "models/import/kept_tensor.h"
 
 namespace lathe::importing {
 
@@ -6,8 +6,8 @@ Shape shape_of(const HostTensor& tensor) {
   return Shape(std::vector<Dim>(tensor.shape().begin(), tensor.shape().end()));
 }
 
-Value stored_tensor(ImportedGraph& imported, const Location& location, const std::string& name, HostTensor tensor,
-                    Kept kept) {
+Value kept_tensor(ImportedGraph& imported, const Location& location, const std::string& name, HostTensor tensor,
+                  Kept kept) {
   // Borrows its memory, which the file, or the tensor that is copied here, keeps alive.
   const auto shared = std::make_shared<HostTensor>(std::move(tensor));
   const auto borrowed = [shared] {
