@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "frontend/initial_values.h"
 #include "frontend/train/step.h"
 #include "runtime/compile.h"
 #include "runtime/files/paths.h"
@@ -38,7 +39,10 @@ std::vector<Tensors> results_in_order(const importing::ImportedGraph& imported, 
 std::vector<double> losses_of(const importing::ImportedGraph& imported, const Tensor& loss, const Tensors& inputs,
                               int steps) {
   const ir::Graph step = training_step(imported.graph, loss, AdamW{.lr = 1e-2});
-  Executable executable = compile(step, {.parameters = imported.parameters});
+  Parameters values = imported.parameters;
+  for (const auto& [name, value] : initial_states(step, 1))
+    if (!values.contains(name)) values.set(name, value);
+  Executable executable = compile(step, {.parameters = values});
   std::vector<double> losses;
   for (int i = 0; i < steps; ++i) losses.push_back(executable.run(inputs).at("loss").item());
   return losses;
