@@ -76,7 +76,7 @@ TEST_CASE("programs: an imported model is trained") {
   Tensors batches = program_runs("gpt")[0].inputs;
   batches.set("labels", batches.at("input_ids"));
   const std::vector<double> losses = losses_of(gpt, loss, batches, 20);
-  CHECK(losses[0] > 2);
+  CHECK(losses[0] > 0.5);
   CHECK(losses[19] < losses[0] / 2);
 }
 
@@ -120,4 +120,9 @@ TEST_CASE("programs: the range of a size is checked at each run") {
   const auto run = [&](std::int64_t n) { return run_imported(mlp, Tensors{{"x", HostTensor(f32, {n, 4})}}, false); };
   CHECK(run(64).at("logits").shape() == std::vector<std::int64_t>{64, 3});
   CHECK_THROWS_WITH(run(65), Catch::Matchers::Contains("[import_range]"));
+  // Sizes of an input that is fixed at import are numbers.
+  const HostTensor x(f32, {2, 4});
+  const importing::ImportedGraph fixed =
+      importing::import_graph(program_folder("mlp") / "model.pt2", {.inputs = {{"x", x}}});
+  CHECK(run_imported(fixed, {}, false).at("logits").shape() == std::vector<std::int64_t>{2, 3});
 }

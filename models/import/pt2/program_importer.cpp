@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "frontend/ops/derived_ops.h"
 #include "ir/support/error.h"
@@ -118,6 +119,11 @@ Value ProgramImporter::stored(const InputSpec& input) {
 }
 
 void ProgramImporter::add_ranges() const {
+  std::set<std::string> bound;  // by the sizes of inputs
+  const ir::Graph& graph = imported_.graph.ir();
+  for (const ir::ValueId argument : graph.arguments())
+    for (const Dim& size : graph[argument].type.shape)
+      for (const std::string& name : size.unknowns()) bound.insert(name);
   std::vector<ir::DimCheck> checks;
   const auto add = [&](const Dim& left, const Dim& right, std::string message) {
     checks.push_back({.left = left,
@@ -130,9 +136,10 @@ void ProgramImporter::add_ranges() const {
   };
   for (const auto& [symbol, range] : program_.ranges) {
     const Dim& dim = dims_.symbols().at(symbol);
-    // Sizes are 0 or more. The exporter writes 2^63 - 2 and similar limits for sizes without one.
+    if (!bound.contains(dim.name())) continue;
+    // The exporter writes 2 for sizes without a lower limit, and PyTorch runs them with 0 and 1 too.
     constexpr std::int64_t no_limit = std::int64_t{1} << 62;
-    if (range.lowest && *range.lowest > 0)
+    if (range.lowest && *range.lowest > 2)
       add(*range.lowest, dim, fmt::format("the model is exported for {} or more", *range.lowest));
     if (range.highest && *range.highest < no_limit)
       add(dim, *range.highest, fmt::format("the model is exported for {} or less", *range.highest));

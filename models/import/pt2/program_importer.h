@@ -7,10 +7,10 @@
 #include "models/import/import.h"
 #include "models/import/op_table.h"
 #include "models/import/pt2/archive/program_tensors.h"
-#include "models/import/pt2/storage_owners.h"
 #include "models/import/pt2/program/exported_program.h"
 #include "models/import/pt2/sizes/program_dims.h"
 #include "models/import/pt2/sizes/size_assertions.h"
+#include "models/import/pt2/storage_owners.h"
 
 namespace lathe::pt2 {
 

@@ -15,7 +15,7 @@ namespace lathe::pt2 {
 /// "torch.ops.aten.relu_.default"; empty for a target that does not write in place.
 std::string functional_target(std::string_view target);
 
-/// The storage of the values of a graph, as far as writes in place need it. A write is safe if no other value shares
+/// Tracks which values of a graph share storage, for writes in place. A write is safe if no other value shares
 /// the storage: it then defines a new value, to which all names of the old one refer.
 class StorageOwners {
  public:

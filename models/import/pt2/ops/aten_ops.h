@@ -30,7 +30,7 @@ std::span<const importing::OpRecord> aten_convolution_ops();
 std::span<const importing::OpRecord> aten_pool_ops();
 std::span<const importing::OpRecord> aten_loss_ops();
 std::span<const importing::OpRecord> aten_size_ops();
-/// Those of _operator, math and torch.
+/// The groups of the domains _operator, math and torch.
 std::span<const importing::OpRecord> operator_ops();
 std::span<const importing::OpRecord> math_ops();
 std::span<const importing::OpRecord> symbolic_ops();

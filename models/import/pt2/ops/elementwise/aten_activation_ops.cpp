@@ -19,7 +19,6 @@ Results silu_op(const OpCall& call) { return {silu(call.tensor(0))}; }
 Results mish_op(const OpCall& call) { return {importing::mish(call.tensor(0))}; }
 Results hard_swish_op(const OpCall& call) { return {importing::hard_swish(call.tensor(0))}; }
 Results hard_sigmoid_op(const OpCall& call) { return {importing::hard_sigmoid(call.tensor(0), 1.0 / 6, 0.5)}; }
-Results softsign_op(const OpCall& call) { return {importing::softsign(call.tensor(0))}; }
 
 Results gelu_op(const OpCall& call) {
   const std::string approximation = call.text("approximate", "none");
@@ -122,7 +121,6 @@ std::span<const OpRecord> aten_activation_ops() {
       aten("celu", "self", "alpha", celu_op),
       aten("selu", "self", "", selu_op),
       aten("softplus", "self", "beta threshold", softplus_op),
-      aten("softsign", "self", "", softsign_op),
       aten("threshold", "self", "threshold value", threshold_op),
       aten("prelu", "self weight", "", prelu),
       aten("_prelu_kernel", "self weight", "", prelu),

@@ -78,7 +78,7 @@ Tensor numbers_of(const OpCall& call, const Indexed& found, const Shape& permute
                       [&](int i) { return found.indices[static_cast<std::size_t>(i)]; });
 }
 
-/// The dims of the indices are in front, or, if they index neighbouring dims, at the first of these dims.
+/// The dims of the indices are in front. If neighbouring dims are indexed, they are at the first indexed dim.
 Results index_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   std::size_t only = 0, count = 0;

@@ -66,7 +66,7 @@ Results slices(const OpCall& call, const Tensor& x, int axis, const std::vector<
   return parts;
 }
 
-/// Parts of one size; the last one may be smaller. The node has as many results as there are parts.
+/// Parts of one size; the last one may be smaller. The node has one result per part.
 Results equal_parts(const OpCall& call, const Dim& size) {
   const Tensor x = call.tensor(0);
   const int axis = axis_argument(call, x.rank(), std::int64_t{0});

@@ -5,7 +5,7 @@
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 
-/// Sizes as numbers, and arithmetic on them. What is no polynomial of sizes is computed at run time.
+/// Sizes as numbers, and arithmetic on them. A result that is no polynomial of sizes is computed at run time.
 namespace lathe::pt2 {
 
 namespace {
