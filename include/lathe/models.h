@@ -1,6 +1,6 @@
 #pragma once
 
-/// Models: architectures to train, models from Hugging Face directories, and graphs from ONNX files.
+/// Models: architectures to train, models from Hugging Face directories, and graphs from ONNX and .pt2 files.
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"

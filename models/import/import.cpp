@@ -4,16 +4,20 @@
 
 #include "ir/support/error.h"
 #include "models/import/onnx/import_model.h"
+#include "models/import/pt2/import_program.h"
 #include "runtime/files/paths.h"
 
 namespace lathe::importing {
 
-bool is_importable(const std::filesystem::path& path) { return path.extension() == ".onnx"; }
+bool is_importable(const std::filesystem::path& path) {
+  return path.extension() == ".onnx" || path.extension() == ".pt2";
+}
 
 ImportedGraph import_graph(const std::filesystem::path& file, const ImportOptions& options) {
   if (!is_importable(file))
-    throw UserError(fmt::format("{} is not an ONNX file", quote_path(file)), "import_file",
-                    "give a file whose name ends with .onnx");
+    throw UserError(fmt::format("{} is neither an ONNX file nor a .pt2 file", quote_path(file)), "import_file",
+                    "give a file whose name ends with .onnx or .pt2");
+  if (file.extension() == ".pt2") return pt2::import_program(file, options);
   return onnx::import_model(file, options);
 }
 

@@ -23,16 +23,18 @@ struct ImportOptions {
   Tensors inputs = {};
 };
 
-/// Returns whether a path names a file that import_graph() reads: it ends with ".onnx".
+/// Returns whether a path names a file that import_graph() reads: it ends with ".onnx" or ".pt2".
 bool is_importable(const std::filesystem::path& path);
 
-/// Imports an ONNX file: opsets 7 to 27 of ai.onnx with the supported ops, functions of the model, and
-/// external data. Float tensors become parameters, large tensors of integers and bools become states, all others
-/// constants. Throws UserErrors: [argument_unknown] for a fixed input that the model does not have, [argument_dtype]
-/// and [argument_shape] for one of another type; [file_open]; [import_file] for a damaged file; [import_unsupported],
-/// which lists all ops, opsets and attributes that are not supported, with their nodes; [import_attribute],
-/// [import_operand], [import_dtype], [import_external]; [import_size] for a size that depends on values of a run; and
-/// those of the ops that are built, at their nodes.
+/// Imports a file. ONNX: opsets 7 to 27 of ai.onnx with the supported ops, functions of the model, and external data.
+/// Float tensors become parameters, large tensors of integers and bools become states, all others constants. PyTorch:
+/// a program of torch.export in a .pt2 file, of a tested version, with the supported ops. Its parameters are
+/// parameters, which are frozen unless they require gradients; its buffers are states, which runs update if the
+/// program does. Throws UserErrors: [argument_unknown] for a fixed input that the model does not have,
+/// [argument_dtype] and [argument_shape] for one of another type; [file_open]; [import_file] for a damaged file;
+/// [import_unsupported], which lists all ops, opsets, attributes and arguments that are not supported, with their
+/// nodes; [import_attribute], [import_operand], [import_dtype], [import_external]; [import_size] for a size that
+/// depends on values of a run; and those of the ops that are built, at their nodes.
 ImportedGraph import_graph(const std::filesystem::path& file, const ImportOptions& options = {});
 
 }  // namespace lathe::importing

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace lathe::importing {
 
 void OpTable::add(std::string_view domain, std::span<const OpRecord> records) {
@@ -25,14 +27,19 @@ std::string OpTable::versions(std::string_view domain, std::string_view name) co
   return text;
 }
 
-bool has_attribute(const OpRecord& record, std::string_view attribute) {
-  std::string_view rest = record.attributes;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    if (rest.substr(0, end) == attribute) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return false;
+  return words;
+}
+
+bool has_attribute(const OpRecord& record, std::string_view attribute) {
+  const std::vector<std::string_view> attributes = words_of(record.attributes);
+  return std::ranges::find(attributes, attribute) != attributes.end();
 }
 
 }  // namespace lathe::importing

@@ -33,6 +33,9 @@ struct OpRecord {
   Moves moves = Moves::none;
   /// Computes the result from dims at import; nothing if it depends on the sizes. Called if all operands are dims.
   std::optional<DimTensor> (*fold)(const OpCall& call) = nullptr;
+  /// For formats with named arguments: those that are operands, in order, separated by spaces. A list of tensors is
+  /// the last one.
+  std::string_view operands = {};
 };
 
 /// The ops that a format's importer knows, by domain and name.
@@ -51,6 +54,9 @@ class OpTable {
  private:
   Records records_;
 };
+
+/// Returns the words of a text, which are separated by spaces.
+std::vector<std::string_view> words_of(std::string_view text);
 
 /// Returns whether a record lists an attribute.
 bool has_attribute(const OpRecord& record, std::string_view attribute);

@@ -23,9 +23,10 @@ std::string_view kind_name(const SourceAttribute& attribute);
 struct SourceNode {
   std::string op;            ///< "MatMul"
   std::int64_t version = 0;  ///< of the op's domain
-  Location location;         ///< "model.onnx:/layers.0/attn/MatMul"
-  std::map<std::string, SourceAttribute, std::less<>> attributes;
-  std::vector<bool> results;  ///< for each result, whether it is used
+  Location location = {};    ///< "model.onnx:/layers.0/attn/MatMul"
+  std::map<std::string, SourceAttribute, std::less<>> attributes = {};
+  std::vector<bool> results = {};  ///< for each result, whether it is used
+  std::vector<bool> numbers = {};  ///< for each operand, whether it is a number of the program, not a tensor
 };
 
 }  // namespace lathe::importing

@@ -152,7 +152,7 @@ void add_bench(CLI::App& app) {
       "bench", "Measure the speed of Lathe on this machine, or of the runs and kernels of a graph");
   CLI::Option* file = command->add_option(
       "FILE", options->file,
-      "IR text file, ONNX file, or model directory (default: measure a table of ops and training steps)");
+      "IR text, ONNX or .pt2 file, or model directory (default: measure a table of ops and training steps)");
   add_ops_option(*command, options->ops)->needs(file);
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);

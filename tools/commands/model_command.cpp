@@ -203,7 +203,7 @@ void require_effects_on_file(const CLI::App& command, const std::string& file) {
                       "usage", "leave it out");
 }
 
-/// Writes the graph of an ONNX file, and the values of its parameters on request.
+/// Writes the graph of an ONNX or a .pt2 file, and the values of its parameters on request.
 void write_imported(const ModelOptions& options) {
   const importing::ImportedGraph imported = importing::import_graph(options.name);
   write_text(options.output, ir::print(with_precision(ir::dce(imported.graph.finish()), options.precision)));
@@ -233,7 +233,7 @@ void run(const ModelOptions& options) {
 void add_training_options(CLI::App& command, ModelOptions& options) {
   positive(command.add_option("--lr", options.lr, "Constant learning rate of --step"))->capture_default_str();
   CLI::Option* const values = command.add_option("--values", options.values,
-                                                 "Built-in model or ONNX file: also write the values of its "
+                                                 "Built-in model, ONNX or .pt2 file: also write the values of its "
                                                  "parameters and states to this .safetensors file (default: none)");
   seed(command.add_option("--seed", options.seed, "Seed of --values"))->capture_default_str()->needs(values);
 }
@@ -257,22 +257,23 @@ void add_size_options(CLI::App& command, ModelOptions& options) {
 
 void add_model(CLI::App& app) {
   auto options = std::make_shared<ModelOptions>();
-  CLI::App* command =
-      app.add_subcommand("model", "Write a built-in model, or the model in a directory or an ONNX file, as IR text");
+  CLI::App* command = app.add_subcommand(
+      "model", "Write a built-in model, or the model in a directory, an ONNX or a .pt2 file, as IR text");
   std::vector<std::string> names;
   std::string footer = "Built-in models:\n";
   for (const auto& [name, entry] : catalogue()) {
     names.push_back(name);
     footer += fmt::format("  {:<18}{}\n", name, entry.doc);
   }
-  command->add_option("NAME", options->name, "Built-in model (see below), model or adapter directory, or ONNX file")
+  command
+      ->add_option("NAME", options->name, "Built-in model (see below), model or adapter directory, ONNX or .pt2 file")
       ->required()
       ->check(CLI::Validator(
           [names](std::string& name) {
             const bool is_path = importing::is_importable(name) || names_folder(name);
             return is_path ? std::string() : CLI::IsMember(names)(name);
           },
-          "{" + fmt::format("{}", fmt::join(names, ",")) + "}, DIR or FILE.onnx"));
+          "{" + fmt::format("{}", fmt::join(names, ",")) + "}, DIR, FILE.onnx or FILE.pt2"));
   std::vector<std::string> parts;
   for (const auto& [part, value] : graph_parts()) parts.push_back(part);
   CLI::Option* const part =

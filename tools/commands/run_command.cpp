@@ -90,7 +90,7 @@ void add_run(CLI::App& app) {
       ->add_option(
           "FILE", options->file,
           "IR text file, program file (.program, of dump --after collectives), kernel file (.kernel, which is "
-          "interpreted), ONNX file, or model directory")
+          "interpreted), ONNX or .pt2 file, or model directory")
       ->required();
   add_ops_option(*command, options->ops);
   add_argument_options(*command, options->arguments);

@@ -72,7 +72,7 @@ void add_trace(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
   CLI::App* command =
       app.add_subcommand("trace", "Profile runs of a graph: a table of kernels, and a timeline for the browser");
-  command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory")->required();
+  command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
   add_ops_option(*command, options->ops);
   command->add_option(
       "-o,--output", options->output,

@@ -109,7 +109,7 @@ void add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* command =
       app.add_subcommand("verify", "Compare compiled code with the interpreter on the same arguments");
-  command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory")->required();
+  command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
   add_ops_option(*command, options->ops);
   add_argument_options(*command, options->arguments);
   add_graph_options(*command, options->graph);

@@ -16,11 +16,11 @@ std::string read_text(const std::string& path);
 /// Writes a file atomically; "-" is standard output. Throws UserError [file_write].
 void write_text(const std::string& path, std::string_view text);
 
-/// Reads a graph from IR text, which may use the ops of `ops`, imports that of an ONNX file, or builds that of a
-/// Hugging Face directory: input_ids -> logits, in f32. Errors name the file as the user specified it.
+/// Reads a graph from IR text, which may use the ops of `ops`, imports that of an ONNX or a .pt2 file, or builds that
+/// of a Hugging Face directory: input_ids -> logits, in f32. Errors name the file as the user specified it.
 ir::Graph load_graph(const std::string& path, const ir::OpSet& ops = {});
 
-/// Returns whether a path has the weights of its graph too: an ONNX file or a model directory.
+/// Returns whether a path has the weights of its graph too: an ONNX or a .pt2 file, or a model directory.
 bool has_weights(const std::string& path);
 
 /// Returns these weights, mapped from the files.

@@ -77,7 +77,7 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
   return chunks;
 }
 
-/// Uses the weights of a model directory or an ONNX file, mapped from its files.
+/// Uses the weights of a model directory, an ONNX or a .pt2 file, mapped from its files.
 void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
   const Parameters weights = weights_of(folder);
   bool useful = false;
@@ -107,7 +107,7 @@ std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
 void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command
       .add_option("-i,--input", options.files,
-                  "Arguments by name, from a .safetensors file, an ONNX file or a model directory (repeatable)")
+                  "Arguments by name, from a .safetensors, ONNX or .pt2 file, or a model directory (repeatable)")
       ->allow_extra_args(false);
   command.add_option("--dim", options.dims, "Size of a dim, as NAME=SIZE (repeatable)")
       ->allow_extra_args(false)

@@ -22,7 +22,7 @@ struct ArgumentOptions {
 /// Adds FILE.safetensors options: --input, --dim, --seed and --random.
 void add_argument_options(CLI::App& command, ArgumentOptions& options);
 
-/// If FILE is a model directory or an ONNX file, uses its weights as arguments too.
+/// If FILE is a model directory, an ONNX or a .pt2 file, uses its weights as arguments too.
 void add_weights_of(const std::string& file, ArgumentOptions& options);
 
 /// Adds --chunk-rows: auto, off or a number of rows. Errors: [chunk_rows].

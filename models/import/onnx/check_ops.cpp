@@ -2,9 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <set>
-
 #include "ir/support/error.h"
+#include "models/import/unsupported_parts.h"
 
 namespace lathe::onnx {
 
@@ -21,22 +20,10 @@ class Check {
     for (const NodeProto& node : nodes) this->node(node, opsets);
   }
 
-  void report(const std::string& file) const {
-    if (faults_.empty()) return;
-    std::string text = fmt::format("{} has {} that Lathe does not import", file,
-                                   faults_.size() == 1 ? "a part" : fmt::format("{} parts", faults_.size()));
-    std::string list;
-    for (const auto& [fault, nodes] : faults_) {
-      constexpr std::size_t most = 3;
-      list += (list.empty() ? "" : "\n  ") + fault + ": ";
-      for (std::size_t i = 0; i < std::min(most, nodes.size()); ++i) list += (i == 0 ? "" : ", ") + nodes[i];
-      if (nodes.size() > most) list += fmt::format(" and {} more", nodes.size() - most);
-    }
-    throw UserError(text, "import_unsupported", list);
-  }
+  void report(const std::string& file) const { parts_.report(file); }
 
  private:
-  void add(const NodeProto& node, std::string fault) { faults_[std::move(fault)].push_back(node_name(node)); }
+  void add(const NodeProto& node, std::string part) { parts_.add(std::move(part), node_name(node)); }
 
   void node(const NodeProto& node, const Opsets& opsets) {
     if (functions_.find(node)) return;  // checked once, with its own versions
@@ -68,7 +55,7 @@ class Check {
 
   Functions functions_;
   const importing::OpTable& ops_;
-  std::map<std::string, std::vector<std::string>> faults_;
+  importing::UnsupportedParts parts_;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
+#include "models/import/fixed_input.h"
+#include "models/import/kept_tensor.h"
 
 namespace lathe::onnx {
 
@@ -31,10 +33,6 @@ std::string module_of(Text name) {
   for (char& c : module)
     if (c == '/') c = '.';
   return module;
-}
-
-Shape shape_of(const HostTensor& tensor) {
-  return Shape(std::vector<Dim>(tensor.shape().begin(), tensor.shape().end()));
 }
 
 }  // namespace
@@ -93,7 +91,8 @@ void ModelImporter::add_inputs(NodeScope& scope) {
     const Shape shape(std::move(sizes));
     const DType dtype = dtype_of(input.type, owner);
     if (options_.inputs.contains(input.name)) {
-      define(scope, input.name, fixed_input(input, dtype, shape));
+      const std::string name(input.name);
+      define(scope, input.name, importing::fixed_input(options_.inputs.at(name), name, file_, dtype, shape));
       continue;
     }
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(input.name), 0));
@@ -104,23 +103,6 @@ void ModelImporter::add_inputs(NodeScope& scope) {
       throw UserError(fmt::format("{} has no input '{}'", file_, name), "argument_unknown");
 }
 
-Value ModelImporter::fixed_input(const ValueProto& input, DType dtype, const Shape& shape) const {
-  const HostTensor& value = options_.inputs.at(input.name);
-  const auto type = [&] { return ir::TensorType::contiguous(dtype, shape).to_string(); };
-  if (value.dtype() != dtype)
-    throw UserError(fmt::format("the input '{}' of {} is {}, and its value {}", input.name, file_, type(),
-                                lathe::name(value.dtype())),
-                    "argument_dtype");
-  bool fits = value.rank() == shape.rank();
-  for (int i = 0; fits && i < shape.rank(); ++i)
-    fits = !shape[i].value() || *shape[i].value() == value.shape()[static_cast<std::size_t>(i)];
-  if (!fits)
-    throw UserError(fmt::format("the input '{}' of {} is {}, and its value has the shape {}", input.name, file_,
-                                type(), shape_to_string(value.shape())),
-                    "argument_shape");
-  return Value::constant(value);
-}
-
 Value ModelImporter::initializer(const TensorProto& proto) {
   HostTensor tensor = data_.read(proto);
   const bool is_trained = is_parameter(tensor, proto.name);
@@ -129,16 +111,8 @@ Value ModelImporter::initializer(const TensorProto& proto) {
 }
 
 Value ModelImporter::stored(const std::string& name, HostTensor tensor, bool is_trained) {
-  // Borrows its memory, which the file, or the tensor that is copied here, keeps alive.
-  const auto shared = std::make_shared<HostTensor>(std::move(tensor));
-  const auto declare = [this, shared, name, is_trained] {
-    const Graph& graph = imported_.graph;
-    const ir::GraphBuilder::At line(graph.builder(), Location(file_ + ":" + name, 0));
-    imported_.parameters.set(name, HostTensor::borrow(shared->dtype(), shared->shape(), shared->data(), shared));
-    return is_trained ? graph.parameter(name, shared->dtype(), shape_of(*shared))
-                      : graph.state(name, shared->dtype(), shape_of(*shared));
-  };
-  return Value::stored(HostTensor::borrow(shared->dtype(), shared->shape(), shared->data(), shared), declare);
+  return importing::kept_tensor(imported_, Location(file_ + ":" + name, 0), name, std::move(tensor),
+                                is_trained ? importing::Kept::parameter : importing::Kept::state);
 }
 
 void ModelImporter::add_initializers(NodeScope& scope, const GraphProto& graph) {

@@ -38,8 +38,6 @@ class ModelImporter {
   /// Defines a value, once.
   void define(NodeScope& scope, Text name, importing::Value value) const;
   void add_inputs(NodeScope& scope);
-  /// Returns the value of an input that is fixed at import.
-  importing::Value fixed_input(const ValueProto& input, DType dtype, const Shape& shape) const;
   void add_initializers(NodeScope& scope, const GraphProto& graph);
   void add_nodes(NodeScope& scope, const std::vector<NodeProto>& nodes);
   void add_node(NodeScope& scope, const NodeProto& node);

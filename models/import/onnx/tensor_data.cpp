@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 #include "ir/support/error.h"
 
@@ -15,6 +14,7 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using Sizes = std::vector<std::int64_t>;
 using importing::MappedFile;
+using importing::numel;
 
 constexpr std::string_view damaged = "the file is damaged or is not an ONNX model";
 
@@ -24,21 +24,6 @@ constexpr std::string_view element_names[] = {
     "INT64",     "STRING",     "BOOL",       "FLOAT16",      "DOUBLE",         "UINT32",     "UINT64",
     "COMPLEX64", "COMPLEX128", "BFLOAT16",   "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ",
     "UINT4",     "INT4",       "FLOAT4E2M1", "FLOAT8E8M0",   "UINT2",          "INT2"};
-
-/// Returns a tensor over bytes of a file, or a copy if they are not aligned. Bytes of a bool other than 0 are true.
-HostTensor from_bytes(DType dtype, const Sizes& shape, Bytes bytes, const std::shared_ptr<const MappedFile>& file) {
-  const auto address = reinterpret_cast<std::uintptr_t>(bytes.data());
-  if (dtype != boolean && !bytes.empty() && address % size_in_bytes(dtype) == 0) {
-    // The pages are writable and private to the process.
-    std::byte* const data = file->bytes().data() + (bytes.data() - file->bytes().data());
-    return HostTensor::borrow(dtype, shape, data, file);
-  }
-  HostTensor tensor(dtype, shape);
-  if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());
-  if (dtype == boolean)
-    for (std::byte& element : std::span(tensor.data(), tensor.bytes())) element = std::byte(element != std::byte(0));
-  return tensor;
-}
 
 /// Stores numbers of the lists float_data, int32_data, int64_data and double_data. 16-bit floats are stored as bits,
 /// complex numbers as pairs.
@@ -73,21 +58,6 @@ std::pair<std::size_t, std::size_t> listed_numbers(const TensorProto& tensor, DT
     case DType::c128: return {2, tensor.doubles.size()};
     default: return {1, tensor.integers.size()};
   }
-}
-
-/// Returns the number of elements. Throws for shapes that no tensor has.
-std::uint64_t numel(const TensorProto& tensor, const std::string& owner) {
-  std::uint64_t product = 1;
-  bool is_empty = false;
-  for (const std::int64_t dim : tensor.dims) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 56;
-    if (dim < 0 || tensor.dims.size() > 64 || (dim > 0 && product > most / static_cast<std::uint64_t>(dim)))
-      throw UserError(fmt::format("{} has the shape {}", owner, shape_to_string(tensor.dims)), "import_file",
-                      damaged);
-    is_empty = is_empty || dim == 0;
-    product *= dim > 0 ? static_cast<std::uint64_t>(dim) : 1;
-  }
-  return is_empty ? 0 : product;
 }
 
 void require_bytes(std::uint64_t count, std::uint64_t size, std::uint64_t elements, DType dtype,
@@ -178,22 +148,22 @@ HostTensor TensorData::external(const TensorProto& tensor, DType dtype, const Si
     fail_external(who, fmt::format("the external data are in '{}', outside of the model's folder", place.location));
   auto& file = files_[std::string(place.location)];
   if (!file) file = MappedFile::open(path_.parent_path() / relative);
-  const std::uint64_t size = file->bytes().size(), wanted = numel(tensor, who) * size_in_bytes(dtype);
+  const std::uint64_t size = file->bytes().size(), wanted = numel(tensor.dims, who) * size_in_bytes(dtype);
   if (place.offset > size || place.length.value_or(wanted) > size - place.offset)
     fail_external(who, fmt::format("{} bytes at byte {} are not in '{}', which has {} bytes",
                                    place.length.value_or(wanted), place.offset, place.location, size));
-  require_bytes(place.length.value_or(wanted), size_in_bytes(dtype), numel(tensor, who), dtype, who);
-  return from_bytes(dtype, shape, Bytes(file->bytes()).subspan(place.offset, wanted), file);
+  require_bytes(place.length.value_or(wanted), size_in_bytes(dtype), numel(tensor.dims, who), dtype, who);
+  return importing::mapped_tensor(dtype, shape, Bytes(file->bytes()).subspan(place.offset, wanted), file);
 }
 
 HostTensor TensorData::read(const TensorProto& tensor) {
   const std::string who = owner(tensor);
   const DType dtype = dtype_of(tensor.type, who);
-  const std::uint64_t elements = numel(tensor, who);
+  const std::uint64_t elements = numel(tensor.dims, who);
   if (tensor.is_external) return external(tensor, dtype, tensor.dims);
   if (tensor.raw) {
     require_bytes(tensor.raw->size(), size_in_bytes(dtype), elements, dtype, who);
-    return from_bytes(dtype, tensor.dims, *tensor.raw, model_);
+    return importing::mapped_tensor(dtype, tensor.dims, *tensor.raw, model_);
   }
   const auto [per_element, numbers] = listed_numbers(tensor, dtype);
   if (numbers != elements * per_element)

@@ -53,8 +53,8 @@ void run_diff(const DiffCommandOptions& options) {
 void add_diff(CLI::App& app) {
   auto options = std::make_shared<DiffCommandOptions>();
   CLI::App* command = app.add_subcommand("diff", "Compare two graphs by structure and names");
-  command->add_option("A", options->a, "IR text file, ONNX file, or model directory")->required();
-  command->add_option("B", options->b, "IR text file, ONNX file, or model directory")->required();
+  command->add_option("A", options->a, "IR text, ONNX or .pt2 file, or model directory")->required();
+  command->add_option("B", options->b, "IR text, ONNX or .pt2 file, or model directory")->required();
   add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_flag("--stat", options->stat, "Print only the counts of differences");

@@ -136,7 +136,7 @@ std::string dump(const ir::Graph& graph, const DumpOptions& options) {
 void add_dump(CLI::App& app) {
   auto options = std::make_shared<DumpOptions>();
   CLI::App* command = app.add_subcommand("dump", "Print a graph as text, as an HTML page or for Graphviz");
-  command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory")->required();
+  command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
   add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_option("--after", options->after,

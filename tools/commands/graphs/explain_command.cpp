@@ -143,7 +143,7 @@ CLI::Option* add_html_options(CLI::App& command, ExplainOptions& options) {
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Print the shape of each value and the reason for it");
-  command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory")->required();
+  command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
   add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   CLI::Option* all = command->add_flag("--all", options->all, "Print repeated layers in full");

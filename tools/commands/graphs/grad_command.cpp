@@ -45,7 +45,7 @@ void run(const GradOptions& options) {
 void add_grad(CLI::App& app) {
   auto options = std::make_shared<GradOptions>();
   CLI::App* command = app.add_subcommand("grad", "Differentiate a graph: add an output grad.NAME for each gradient");
-  command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory")->required();
+  command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
   add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command

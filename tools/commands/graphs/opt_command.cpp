@@ -72,7 +72,7 @@ void run(const OptOptions& options) {
 void add_opt(CLI::App& app) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
-  auto* file = command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory");
+  auto* file = command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory");
   add_ops_option(*command, options->ops);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_option("-p,--passes", options->passes,

@@ -129,7 +129,7 @@ void add_shard(CLI::App& app) {
   auto options = std::make_shared<ShardOptions>();
   CLI::App* command =
       app.add_subcommand("shard", "Split a graph over processes, and print the graph that each process runs");
-  command->add_option("FILE", options->file, "IR text file, ONNX file, or model directory")->required();
+  command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
   add_division(*command, options->division)->required();
   command->add_flag(
       "--explain", options->explain,

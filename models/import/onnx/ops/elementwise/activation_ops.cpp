@@ -1,5 +1,6 @@
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/elementwise_functions.h"
 
 namespace lathe::onnx {
 
@@ -17,9 +18,8 @@ Results relu_op(const OpCall& call) {
 Results sigmoid_op(const OpCall& call) { return {sigmoid(call.tensor(0))}; }
 Results softplus_op(const OpCall& call) { return {softplus(call.tensor(0))}; }
 
-Results leaky_relu(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {where(x < 0, x * call.real("alpha", 0.01), x)};
+Results leaky_relu_op(const OpCall& call) {
+  return {importing::leaky_relu(call.tensor(0), call.real("alpha", 0.01))};
 }
 
 Results prelu(const OpCall& call) {
@@ -27,45 +27,19 @@ Results prelu(const OpCall& call) {
   return {widened(op, call.tensor(0), call.tensor(1))};
 }
 
-/// alpha (e^x - 1) below 0. The exponent is limited to 0, so that the branch that is not taken has finite gradients.
-Tensor exponential(const Tensor& x, double alpha) { return minimum(x, 0).expm1() * alpha; }
-
-Results elu(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {where(x < 0, exponential(x, call.real("alpha", 1)), x)};
+Results elu_op(const OpCall& call) { return {importing::elu(call.tensor(0), call.real("alpha", 1))}; }
+Results celu_op(const OpCall& call) { return {importing::celu(call.tensor(0), call.real("alpha", 1))}; }
+Results selu_op(const OpCall& call) {
+  return {importing::selu(call.tensor(0), call.real("alpha", 1.67326319217681884765625),
+                          call.real("gamma", 1.05070102214813232421875))};
 }
 
-Results celu(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  const double alpha = call.real("alpha", 1);
-  return {where(x < 0, exponential(x / alpha, alpha), x)};
+Results hard_sigmoid_op(const OpCall& call) {
+  return {importing::hard_sigmoid(call.tensor(0), call.real("alpha", 0.2), call.real("beta", 0.5))};
 }
-
-Results selu(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  const double alpha = call.real("alpha", 1.67326319217681884765625),
-               gamma = call.real("gamma", 1.05070102214813232421875);
-  return {where(x <= 0, exponential(x, alpha), x) * gamma};
-}
-
-Results hard_sigmoid(const OpCall& call) {
-  return {clamp(call.tensor(0) * call.real("alpha", 0.2) + call.real("beta", 0.5), 0, 1)};
-}
-
-Results hard_swish(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {x * clamp(x / 6.0 + 0.5, 0, 1)};
-}
-
-Results softsign(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {x / (abs(x) + 1.0)};
-}
-
-Results mish(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {x * tanh(softplus(x))};
-}
+Results hard_swish_op(const OpCall& call) { return {importing::hard_swish(call.tensor(0))}; }
+Results softsign_op(const OpCall& call) { return {importing::softsign(call.tensor(0))}; }
+Results mish_op(const OpCall& call) { return {importing::mish(call.tensor(0))}; }
 
 Results thresholded_relu(const OpCall& call) {
   const Tensor x = call.tensor(0);
@@ -116,17 +90,17 @@ Results hardmax(const OpCall& call) {
 std::span<const OpRecord> activation_ops() {
   static constexpr OpRecord records[] = {
       {"Relu", 6, latest, "", relu_op},
-      {"LeakyRelu", 6, latest, "alpha", leaky_relu},
+      {"LeakyRelu", 6, latest, "alpha", leaky_relu_op},
       {"PRelu", 9, latest, "", prelu},
-      {"Elu", 6, latest, "alpha", elu},
-      {"Celu", 12, latest, "alpha", celu},
-      {"Selu", 6, latest, "alpha gamma", selu},
+      {"Elu", 6, latest, "alpha", elu_op},
+      {"Celu", 12, latest, "alpha", celu_op},
+      {"Selu", 6, latest, "alpha gamma", selu_op},
       {"Sigmoid", 6, latest, "", sigmoid_op},
-      {"HardSigmoid", 6, latest, "alpha beta", hard_sigmoid},
-      {"HardSwish", 14, latest, "", hard_swish},
+      {"HardSigmoid", 6, latest, "alpha beta", hard_sigmoid_op},
+      {"HardSwish", 14, latest, "", hard_swish_op},
       {"Softplus", 1, latest, "", softplus_op},
-      {"Softsign", 1, latest, "", softsign},
-      {"Mish", 18, latest, "", mish},
+      {"Softsign", 1, latest, "", softsign_op},
+      {"Mish", 18, latest, "", mish_op},
       {"ThresholdedRelu", 10, latest, "alpha", thresholded_relu},
       {"Shrink", 9, latest, "bias lambd", shrink},
       {"Gelu", 20, latest, "approximate", gelu_op},

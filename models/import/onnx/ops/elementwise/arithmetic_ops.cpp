@@ -1,13 +1,13 @@
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/dim_functions.h"
+#include "models/import/ops/elementwise_functions.h"
 
 namespace lathe::onnx {
 
 namespace {
 
 using importing::combine;
-using importing::Sign;
-using importing::sign_of;
 
 template <class Op>
 Results arithmetic(const OpCall& call) {
@@ -29,32 +29,15 @@ struct Mul {
 /// Integers are divided towards zero. Dims are divided only if the quotient is a polynomial.
 struct Div {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a / b; }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
-    if (a.value() && b.value()) return b.is(0) ? std::nullopt : std::optional(Dim(*a.value() / *b.value()));
-    return b.is(0) ? std::nullopt : a.divided_by(b);
-  }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return importing::quotient(a, b, false); }
 };
 struct Maximum {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return maximum(a, b); }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
-    switch (sign_of(a - b)) {
-      case Sign::zero:
-      case Sign::positive:
-      case Sign::not_negative: return a;
-      case Sign::negative:
-      case Sign::not_positive: return b;
-      case Sign::unknown: break;
-    }
-    return std::nullopt;
-  }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return importing::larger(a, b); }
 };
 struct Minimum {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return minimum(a, b); }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
-    const std::optional<Dim> larger = Maximum()(a, b);
-    if (!larger) return std::nullopt;
-    return *larger == a ? b : a;
-  }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return importing::smaller(a, b); }
 };
 
 template <class Op>
@@ -77,24 +60,12 @@ Results mean_of_operands(const OpCall& call) {
   return {variadic<Add>(call)[0].in(call.graph()) / static_cast<double>(call.count())};
 }
 
-/// The remainder of floats: a - q * b, for q = a / b rounded to a whole number. The quotient of two f32 is exact
-/// enough in f64 to round to the right whole number below 2^28.
-Tensor float_remainder(const Tensor& a, const Tensor& b, bool truncates) {
-  const DType wide = f64;
-  const Tensor x = a.to(wide), y = b.to(wide), q = x / y;
-  return (x - (truncates ? q.trunc() : q.floor()) * y).to(a.dtype());
-}
-
 Results mod(const OpCall& call) {
   const bool truncates = call.flag("fmod", false);
   const Tensor a = call.tensor(0), b = call.tensor(1);
-  if (is_float(a.dtype())) return {float_remainder(a, b, truncates)};
+  if (is_float(a.dtype())) return {importing::float_remainder(a, b, truncates)};
   return {widened(
-      [&](const Tensor& x, const Tensor& y) {
-        const Tensor rest = x % y;  // has the sign of x
-        return truncates ? rest : where((rest != 0) & ((rest < 0) ^ (y < 0)), rest + y, rest);
-      },
-      a, b)};
+      [&](const Tensor& x, const Tensor& y) { return truncates ? x % y : importing::floor_remainder(x, y); }, a, b)};
 }
 
 /// The result has the dtype of the base. Powers of integers are exact below 2^53.

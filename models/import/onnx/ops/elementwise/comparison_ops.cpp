@@ -2,55 +2,42 @@
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/dim_functions.h"
 
 namespace lathe::onnx {
 
 namespace {
 
 using importing::combine;
-using importing::Sign;
-using importing::sign_of;
+using importing::negated;
 
 template <class Op>
 Results compare(const OpCall& call) {
   return {Op()(call.tensor(0), call.tensor(1))};
 }
 
-std::optional<Dim> answer(bool truth) { return Dim(truth ? 1 : 0); }
-
 /// Bools are compared as numbers.
 Tensor comparable(const Tensor& a) { return a.dtype() == boolean ? a.to(i32) : a; }
 
 struct Equal {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return comparable(a) == comparable(b); }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
-    const Sign sign = sign_of(a - b);
-    if (sign == Sign::zero) return answer(true);
-    return sign == Sign::positive || sign == Sign::negative ? answer(false) : std::nullopt;
-  }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return importing::is_equal(a, b); }
 };
 struct Less {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a < b; }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
-    const Sign sign = sign_of(a - b);
-    if (sign == Sign::negative) return answer(true);
-    return sign == Sign::zero || sign == Sign::positive || sign == Sign::not_negative ? answer(false) : std::nullopt;
-  }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return importing::is_less(a, b); }
 };
 struct LessOrEqual {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a <= b; }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const {
-    const std::optional<Dim> greater = Less()(b, a);
-    return greater ? answer(greater->is(0)) : std::nullopt;
-  }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return negated(importing::is_less(b, a)); }
 };
 struct Greater {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a > b; }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return Less()(b, a); }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return importing::is_less(b, a); }
 };
 struct GreaterOrEqual {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a >= b; }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return LessOrEqual()(b, a); }
+  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return negated(importing::is_less(a, b)); }
 };
 
 template <class Op>

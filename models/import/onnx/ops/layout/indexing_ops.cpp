@@ -4,84 +4,27 @@
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/indexing_functions.h"
 
 /// Ops that read or write elements at indices. Negative indices count from the end, in all of them.
 namespace lathe::onnx {
 
 namespace {
 
-/// Returns indices without negative elements. Known ones are changed here, others at run time.
-Tensor known_from_front(const OpCall& call, std::size_t i, const Dim& size) {
-  const HostTensor* const numbers = call.operand(i).constant();
-  if (!numbers) return from_front(call.tensor(i), size);
-  const Ints indices = numbers->values<std::int64_t>();
-  const bool has_negative = std::ranges::any_of(indices, [](std::int64_t at) { return at < 0; });
-  if (!has_negative) return call.tensor(i);
-  if (!size.value()) return from_front(call.tensor(i), size);
-  HostTensor fixed(numbers->dtype(), numbers->shape());
-  for (std::size_t k = 0; k < indices.size(); ++k)
-    fixed.set_int(static_cast<std::int64_t>(k), indices[k] < 0 ? indices[k] + *size.value() : indices[k]);
-  return importing::literal(call.graph(), fixed);
-}
+using importing::checked;
+using importing::linear_index;
+using importing::with_joined_dims;
+using importing::with_rows;
 
 Results gather_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const int axis = call.axis(call.integer("axis", 0), x.rank());
-  const Value& indices = call.operand(1);
-  if (indices.rank() == 0)
-    if (const auto known = indices.dims(); known && known->elements[0].value())
-      return {x.select(axis, known->elements[0])};
-  return {gather(x, known_from_front(call, 1, x.size(axis).unnamed()), axis)};
-}
-
-/// Returns the row-major numbers of elements of `shape`: the sum of index * stride, where `index(i)` broadcasts to
-/// one shape for all dims.
-Tensor linear_index(const Graph& graph, const Shape& shape, int first, int last, const auto& index) {
-  Tensor total;
-  for (int i = first; i < last; ++i) {
-    const Dim stride = product(shape, i + 1, last);
-    const Tensor term = stride.is(1) ? index(i) : index(i) * graph.dim_value(stride);
-    total = total.is_empty() ? term : total + term;
-  }
-  return total;
-}
-
-/// Returns the indices; one out of range is an error at run time [index_range]. Sums of indices of several dims would
-/// otherwise name another element.
-Tensor checked(const Tensor& indices, const Dim& size) {
-  const Tensor in_range = from_front(indices, size);
-  return gather(indices.graph().arange(size, i64), in_range);
-}
-
-/// For indices of the rank of `data`: the row-major numbers of the elements that they name along an axis.
-Tensor element_numbers(const OpCall& call, const Shape& data, int axis) {
-  const Tensor indices = checked(call.tensor(1).to(i64), data[axis].unnamed());
-  return linear_index(call.graph(), data, 0, data.rank(), [&](int i) {
-    if (i == axis) return indices;
-    return along_axis(call.graph().arange(indices.size(i), i64), i, data.rank());
-  });
-}
-
-/// Returns whether indices have the sizes of the data along all other axes.
-bool covers(const Shape& indices, const Shape& data, int axis) {
-  for (int i = 0; i < data.rank(); ++i)
-    if (i != axis && indices[i] != data[i]) return false;
-  return true;
-}
-
-void require_rank(const OpCall& call, int rank) {
-  if (call.operand(1).rank() != rank)
-    call.fail(fmt::format("the indices have rank {}, and the data {}", call.operand(1).rank(), rank),
-              "import_operand");
+  return {importing::gathered(call, x, 1, axis)};
 }
 
 Results gather_elements(const OpCall& call) {
   const Tensor x = call.tensor(0);
-  require_rank(call, x.rank());
-  const int axis = call.axis(call.integer("axis", 0), x.rank());
-  if (covers(call.operand(1).shape(), x.shape(), axis))
-    return {take_along(x, known_from_front(call, 1, x.size(axis).unnamed()), axis)};
-  return {gather(x.reshape({x.shape().numel()}), element_numbers(call, x.shape(), axis))};
+  return {importing::gathered_along(call, x, 1, call.axis(call.integer("axis", 0), x.rank()))};
 }
 
 /// For indices [.., k]: the row-major numbers of the slices that they name in dims [first, first + k) of the data.
@@ -101,13 +44,6 @@ int addressed_dims(const OpCall& call, int rank) {
   return static_cast<int>(*count);
 }
 
-/// The data with dims [0, last) as one.
-Tensor with_joined_dims(const Tensor& data, int last) {
-  Shape shape{product(data.shape(), 0, last)};
-  for (int i = last; i < data.rank(); ++i) shape.push_back(data.size(i));
-  return data.reshape(shape);
-}
-
 Results gather_nd(const OpCall& call) {
   const Tensor data = call.tensor(0);
   const auto batch_dims = static_cast<int>(std::clamp<std::int64_t>(call.integer("batch_dims", 0), 0, data.rank()));
@@ -122,12 +58,12 @@ Results gather_nd(const OpCall& call) {
   return {gather(with_joined_dims(data, last), numbers)};
 }
 
-/// Writes rows at positions along dim 0: replaces them, or adds to them.
-Tensor written(const OpCall& call, const Tensor& data, const Tensor& positions, const Tensor& rows) {
+/// Returns whether elements are added to; otherwise they are replaced.
+bool adds(const OpCall& call) {
   const std::string reduction = call.text("reduction", "none");
-  if (reduction == "none") return update_rows(data, positions, rows);
-  if (reduction == "add") return data + scatter_add(positions, rows, data.size(0));
-  call.fail(fmt::format("the attribute reduction is '{}'; none and add are supported", reduction));
+  if (reduction != "none" && reduction != "add")
+    call.fail(fmt::format("the attribute reduction is '{}'; none and add are supported", reduction));
+  return reduction == "add";
 }
 
 Results scatter_nd(const OpCall& call) {
@@ -137,18 +73,14 @@ Results scatter_nd(const OpCall& call) {
   const Dim count = numbers.shape().numel();
   Shape rows{count};
   for (int i = last; i < data.rank(); ++i) rows.push_back(data.size(i));
-  return {written(call, with_joined_dims(data, last), numbers.reshape({count}), updates.reshape(rows))
+  return {with_rows(with_joined_dims(data, last), numbers.reshape({count}), updates.reshape(rows), adds(call))
               .reshape(data.shape())};
 }
 
 Results scatter_elements(const OpCall& call) {
-  const Tensor data = call.tensor(0), updates = call.tensor(2);
-  require_rank(call, data.rank());
+  const Tensor data = call.tensor(0);
   const int axis = call.axis(call.integer("axis", 0), data.rank());
-  const Dim count = updates.shape().numel();
-  const Tensor numbers = element_numbers(call, data.shape(), axis);
-  return {written(call, data.reshape({data.shape().numel()}), numbers.reshape({count}), updates.reshape({count}))
-              .reshape(data.shape())};
+  return {importing::scattered_along(call, data, 1, call.tensor(2), axis, adds(call))};
 }
 
 /// values: [off, on]. An index out of [-depth, depth) has no 1.

@@ -1,28 +1,12 @@
-#include <fmt/core.h>
-
-#include <cmath>
-
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/onnx/tensor_data.h"
+#include "models/import/ops/range_functions.h"
 
 /// Ops without data operands: constants, ranges, fills.
 namespace lathe::onnx {
 
 namespace {
-
-template <class T>
-HostTensor vector_of(const std::vector<T>& numbers, DType dtype) {
-  HostTensor tensor(dtype, {static_cast<std::int64_t>(numbers.size())});
-  for (std::size_t i = 0; i < numbers.size(); ++i) tensor.set_number(static_cast<std::int64_t>(i), numbers[i]);
-  return tensor;
-}
-
-HostTensor scalar_of(const Number& number, DType dtype) {
-  HostTensor tensor(dtype, {});
-  tensor.set_number(0, number);
-  return tensor;
-}
 
 /// One of the attributes has the value.
 Results constant_op(const OpCall& call) {
@@ -53,31 +37,15 @@ Results range_of_dims(const OpCall& call) {
   const std::vector<Dim> starts = call.dims(0, "start"), limits = call.dims(1, "limit");
   const Dim start = only(starts, call), limit = only(limits, call);
   const std::int64_t delta = call.integer(2, "delta");
-  const DType dtype = call.dtype(0);
-  if (delta == 0) call.fail("delta is 0", "import_operand");
-  std::optional<Dim> count;
-  if (const Dim length = limit - start; length.value())
-    count = std::max<std::int64_t>((*length.value() + delta + (delta > 0 ? -1 : 1)) / delta, 0);
-  else
-    count = length.divided_by(delta);
-  if (!count)
-    call.fail(fmt::format("the number of elements from {} to {} by {} is no polynomial of sizes", start.to_string(),
-                          limit.to_string(), delta),
-              "import_size", "use a delta of 1");
-  Tensor range = call.graph().arange(*count, dtype);
-  if (delta != 1) range = range * delta;
-  return {start.is(0) ? range : range + call.graph().dim_value(start, dtype)};
+  return {importing::integer_range(call, start, limit, delta, call.dtype(0))};
 }
 
-/// A range of floats is start + i * delta, computed in f32 or f64.
 Results range_op(const OpCall& call) {
   const DType dtype = call.dtype(0);
   if (!is_float(dtype)) return range_of_dims(call);
   const double start = call.numbers(0, "start").item(), limit = call.numbers(1, "limit").item(),
                delta = call.numbers(2, "delta").item();
-  const double count = std::max(std::ceil((limit - start) / delta), 0.0);
-  if (!(count < 0x1p31)) call.fail("the range is infinite or has more than 2^31 elements", "import_size");
-  return {(call.graph().arange(static_cast<std::int64_t>(count), at_least_f32(dtype)) * delta + start).to(dtype)};
+  return {importing::float_range(call, start, limit, delta, dtype)};
 }
 
 /// Ones on a diagonal of a matrix of the operand's shape.

@@ -1,11 +1,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/range_functions.h"
 
 /// Ops that rearrange the elements of one operand.
 namespace lathe::onnx {
@@ -87,43 +87,14 @@ Results tile(const OpCall& call) {
   const std::vector<Dim> repeats = call.dims(1, "repeats");
   if (repeats.size() != static_cast<std::size_t>(x.rank()))
     call.fail(fmt::format("{} repeats for rank {}", repeats.size(), x.rank()), "import_operand");
-  Shape split, repeated, joined;
-  for (int i = 0; i < x.rank(); ++i) {
-    const Dim& times = repeats[static_cast<std::size_t>(i)];
-    split.push_back(1);
-    split.push_back(x.size(i));
-    repeated.push_back(times);
-    repeated.push_back(x.size(i));
-    joined.push_back(times.is(1) ? x.size(i) : times * x.size(i));
-  }
-  return {x.reshape(split).expand(repeated).reshape(joined)};
-}
-
-/// Returns a bound of a slice: negative ones count from the end, and all are limited to the dim.
-Dim slice_bound(const Dim& bound, const Dim& size, std::int64_t low, const OpCall& call) {
-  using importing::Sign;
-  using importing::sign_of;
-  if (bound.value() && size.value()) {
-    const std::int64_t n = *size.value(), at = *bound.value() < 0 ? *bound.value() + n : *bound.value();
-    return std::clamp(at, low, n + low);
-  }
-  // Beyond any size. A smaller number is checked against the size at run time, by the rule of slice.
-  constexpr std::int64_t end = std::numeric_limits<std::int32_t>::max();
-  if (bound.value() && *bound.value() >= end) return size + Dim(low);
-  if (bound.value() && *bound.value() <= -end) return low;
-  const Sign sign = sign_of(bound);
-  if (sign == Sign::negative) return size + bound;
-  if (sign == Sign::unknown || sign == Sign::not_positive)
-    call.fail(fmt::format("whether the bound {} is negative depends on the sizes", bound.to_string()), "import_size");
-  const Sign excess = sign_of(bound - size);
-  return excess == Sign::positive || excess == Sign::not_negative ? size : bound;
+  return {tiled(x, repeats)};
 }
 
 /// Elements from the last one down: flips the dim, so that they are a slice of positive steps.
 Tensor sliced_backwards(const Tensor& x, int axis, const Dim& start, const Dim& end, std::int64_t step,
                         const OpCall& call) {
   const Dim size = x.size(axis).unnamed();
-  const Dim first = slice_bound(start, size, -1, call), last = slice_bound(end, size, -1, call);
+  const Dim first = importing::slice_bound(start, size, -1, call), last = importing::slice_bound(end, size, -1, call);
   const Dim from = size - Dim(1) - first, to = size - Dim(1) - last;
   const bool is_empty = (to - from).value().value_or(1) <= 0;
   return x.flip(axis).slice(axis, from, is_empty ? from : to, -step);
@@ -146,11 +117,7 @@ Results slice_op(const OpCall& call) {
       x = sliced_backwards(x, axis, starts[i], ends[i], steps[i], call);
       continue;
     }
-    const Dim size = x.size(axis), first = slice_bound(starts[i], size.unnamed(), 0, call),
-              last = slice_bound(ends[i], size.unnamed(), 0, call);
-    if (first.is(0) && last == size && steps[i] == 1) continue;
-    const bool is_empty = (last - first).value().value_or(1) <= 0;
-    x = x.slice(axis, first, is_empty ? first : last, steps[i]);
+    x = importing::sliced(x, axis, starts[i], ends[i], steps[i], call);
   }
   return {x};
 }

@@ -5,6 +5,7 @@
 #include "frontend/ops/spatial/pooling.h"
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/norm_functions.h"
 
 namespace lathe::onnx {
 
@@ -24,38 +25,13 @@ Ints axes_after(int axis, int rank) {
   return axes;
 }
 
-/// The tensor with the dims from `axis` on as one.
-Tensor with_joined_tail(const Tensor& x, int axis) {
-  if (axis == x.rank() - 1) return x;
-  Shape shape;
-  for (int i = 0; i < axis; ++i) shape.push_back(x.size(i));
-  shape.push_back(product(x.shape(), axis, x.rank()));
-  return x.reshape(shape);
-}
-
-/// Returns whether an operand has the shape of the normalized dims, so that it is a weight of Lathe's norms.
-bool is_weight(const OpCall& call, std::size_t i, const Tensor& x, int axis) {
-  const Shape weight = call.operand(i).shape();
-  if (weight.rank() != x.rank() - axis) return false;
-  for (int k = 0; k < weight.rank(); ++k)
-    if (weight[k] != x.size(axis + k)) return false;
-  return true;
-}
-
 Results layer_norm_op(const OpCall& call) {
   require_stash_type(call);
   const Tensor x = call.tensor(0);
   const int axis = call.axis(call.integer("axis", -1), x.rank());
   const double epsilon = call.real("epsilon", default_epsilon);
-  const auto flat = [&](std::size_t i) { return call.tensor(i).reshape({product(x.shape(), axis, x.rank())}); };
-  Tensor y = with_joined_tail(x, axis);
-  const bool has_weight = is_weight(call, 1, x, axis), has_bias = call.has(2);
-  if (has_weight && has_bias && is_weight(call, 2, x, axis)) {
-    y = layer_norm(y, flat(1), flat(2), epsilon).reshape(x.shape());
-  } else {
-    y = layer_norm(y, epsilon).reshape(x.shape()) * call.tensor(1);
-    if (has_bias) y = y + call.tensor(2);
-  }
+  const Tensor y =
+      importing::layer_norm_over(x, axis, call.tensor(1), call.has(2) ? call.tensor(2) : Tensor(), epsilon);
   if (!call.reads(1) && !call.reads(2)) return {y};
   const Ints axes = axes_after(axis, x.rank());
   const Tensor wide = x.to(at_least_f32(x.dtype()));
@@ -67,10 +43,7 @@ Results rms_norm_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const int axis = call.axis(call.integer("axis", -1), x.rank());
   const double epsilon = call.real("epsilon", default_epsilon);
-  const Tensor flat = with_joined_tail(x, axis);
-  if (is_weight(call, 1, x, axis))
-    return {rms_norm(flat, call.tensor(1).reshape({product(x.shape(), axis, x.rank())}), epsilon).reshape(x.shape())};
-  return {rms_norm(flat, epsilon).reshape(x.shape()) * call.tensor(1)};
+  return {importing::rms_norm_over(x, axis, call.tensor(1), epsilon)};
 }
 
 Results group_norm_op(const OpCall& call) {
@@ -101,10 +74,8 @@ Results batch_norm(const OpCall& call) {
   const Tensor x = call.tensor(0);
   if (x.rank() < 2) call.fail("the operand has no channels", "import_operand");
   const double epsilon = call.real("epsilon", default_epsilon), momentum = call.real("momentum", 0.9);
-  const auto channels = [&](const Tensor& vector) { return along_axis(vector, 1, x.rank()).to(x.dtype()); };
   const auto normalized = [&](const Tensor& mean, const Tensor& variance) {
-    return (x - channels(mean)) / sqrt(channels(variance) + epsilon) * channels(call.tensor(1)) +
-           channels(call.tensor(2));
+    return importing::batch_norm_with(x, mean, variance, call.tensor(1), call.tensor(2), epsilon);
   };
   if (!call.flag("training_mode", false)) return {normalized(call.tensor(3), call.tensor(4))};
   Ints axes{0};

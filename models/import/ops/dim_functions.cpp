@@ -1,0 +1,61 @@
+#include "models/import/ops/dim_functions.h"
+
+#include <limits>
+
+namespace lathe::importing {
+
+namespace {
+
+std::optional<Dim> answer(bool truth) { return Dim(truth ? 1 : 0); }
+
+}  // namespace
+
+std::optional<Dim> quotient(const Dim& a, const Dim& b, bool rounds_down) {
+  if (b.is(0)) return std::nullopt;
+  if (!a.value() || !b.value()) return a.divided_by(b);
+  const std::int64_t x = *a.value(), y = *b.value();
+  if (y == -1 && x == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+  const bool has_rest = x % y != 0;
+  return Dim(x / y - (rounds_down && has_rest && (x < 0) != (y < 0) ? 1 : 0));
+}
+
+std::optional<Dim> remainder(const Dim& a, const Dim& b) {
+  const std::optional<Dim> whole = quotient(a, b, true);
+  return whole ? std::optional(a - *whole * b) : std::nullopt;
+}
+
+std::optional<Dim> larger(const Dim& a, const Dim& b) {
+  switch (sign_of(a - b)) {
+    case Sign::zero:
+    case Sign::positive:
+    case Sign::not_negative: return a;
+    case Sign::negative:
+    case Sign::not_positive: return b;
+    case Sign::unknown: break;
+  }
+  return std::nullopt;
+}
+
+std::optional<Dim> smaller(const Dim& a, const Dim& b) {
+  const std::optional<Dim> above = larger(a, b);
+  if (!above) return std::nullopt;
+  return *above == a ? b : a;
+}
+
+std::optional<Dim> is_equal(const Dim& a, const Dim& b) {
+  const Sign sign = sign_of(a - b);
+  if (sign == Sign::zero) return answer(true);
+  return sign == Sign::positive || sign == Sign::negative ? answer(false) : std::nullopt;
+}
+
+std::optional<Dim> is_less(const Dim& a, const Dim& b) {
+  const Sign sign = sign_of(a - b);
+  if (sign == Sign::negative) return answer(true);
+  return sign == Sign::zero || sign == Sign::positive || sign == Sign::not_negative ? answer(false) : std::nullopt;
+}
+
+std::optional<Dim> negated(const std::optional<Dim>& answer) {
+  return answer ? std::optional(Dim(answer->is(0) ? 1 : 0)) : std::nullopt;
+}
+
+}  // namespace lathe::importing

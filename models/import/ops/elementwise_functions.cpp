@@ -1,0 +1,88 @@
+#include "models/import/ops/elementwise_functions.h"
+
+#include <cmath>
+
+namespace lathe::importing {
+
+namespace {
+
+/// Returns the result of several steps, computed in a wider float dtype: f64 for f32, f32 for bf16 and f16.
+template <class Op>
+Tensor wider(const Tensor& a, const Op& op) {
+  return op(a.to(a.dtype() == f32 || a.dtype() == f64 ? f64 : f32)).to(a.dtype());
+}
+
+/// alpha (e^x - 1) below 0. The exponent is limited to 0, so that the branch that is not taken has finite gradients.
+Tensor exponential(const Tensor& x, double alpha) { return minimum(x, 0).expm1() * alpha; }
+
+}  // namespace
+
+Tensor tan(const Tensor& a) {
+  return wider(a, [](const Tensor& x) { return x.sin() / x.cos(); });
+}
+
+/// (e^x - e^-x) / 2 without cancellation near 0, and without overflow where the result is finite.
+Tensor sinh(const Tensor& a) {
+  return wider(a, [](const Tensor& x) {
+    const Tensor root = (x.abs() * 0.5).exp();
+    const Tensor large = (root * 0.5) * root * x.sign(), small = (x.expm1() - (-x).expm1()) * 0.5;
+    return where(x.abs() > 20.0, large, small);
+  });
+}
+
+Tensor cosh(const Tensor& a) {
+  return wider(a, [](const Tensor& x) {
+    const Tensor root = (x.abs() * 0.5).exp(), inverse = (-x.abs()).exp();
+    return (root * 0.5) * root + inverse * 0.5;
+  });
+}
+
+/// log(|x| + sqrt(x^2 + 1)) with the sign of x; for large x, x^2 would overflow.
+Tensor asinh(const Tensor& a) {
+  return wider(a, [](const Tensor& x) {
+    const Tensor size = x.abs(), capped = minimum(size, 1e8), square = capped * capped;
+    const Tensor small = (capped + square / ((square + 1.0).sqrt() + 1.0)).log1p();
+    return where(size > 1e8, size.log() + std::log(2.0), small) * x.sign();
+  });
+}
+
+/// log(x + sqrt(x^2 - 1)), accurate near 1.
+Tensor acosh(const Tensor& a) {
+  return wider(a, [](const Tensor& x) {
+    const Tensor t = minimum(x, 1e8) - 1.0;
+    return where(x > 1e8, x.log() + std::log(2.0), (t + (t * 2.0 + t * t).sqrt()).log1p());
+  });
+}
+
+/// log((1 + x) / (1 - x)) / 2
+Tensor atanh(const Tensor& a) {
+  return wider(a, [](const Tensor& x) { return (x.log1p() - (-x).log1p()) * 0.5; });
+}
+
+Tensor leaky_relu(const Tensor& x, double slope) { return where(x < 0, x * slope, x); }
+
+Tensor elu(const Tensor& x, double alpha) { return where(x < 0, exponential(x, alpha), x); }
+
+Tensor celu(const Tensor& x, double alpha) { return where(x < 0, exponential(x / alpha, alpha), x); }
+
+Tensor selu(const Tensor& x, double alpha, double gamma) { return where(x <= 0, exponential(x, alpha), x) * gamma; }
+
+Tensor mish(const Tensor& x) { return x * tanh(softplus(x)); }
+
+Tensor hard_sigmoid(const Tensor& x, double alpha, double beta) { return clamp(x * alpha + beta, 0, 1); }
+
+Tensor hard_swish(const Tensor& x) { return x * clamp(x / 6.0 + 0.5, 0, 1); }
+
+Tensor softsign(const Tensor& x) { return x / (abs(x) + 1.0); }
+
+Tensor float_remainder(const Tensor& a, const Tensor& b, bool truncates) {
+  const Tensor x = a.to(f64), y = b.to(f64), q = x / y;
+  return (x - (truncates ? q.trunc() : q.floor()) * y).to(a.dtype());
+}
+
+Tensor floor_remainder(const Tensor& a, const Tensor& b) {
+  const Tensor rest = a % b;  // has the sign of a
+  return where((rest != 0) & ((rest < 0) ^ (b < 0)), rest + b, rest);
+}
+
+}  // namespace lathe::importing

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "frontend/ops/derived_ops.h"
+#include "frontend/ops/ops.h"
+
+/// Element-wise functions of floats that Lathe has no op for.
+namespace lathe::importing {
+
+Tensor tan(const Tensor& x);
+Tensor sinh(const Tensor& x);
+Tensor cosh(const Tensor& x);
+Tensor asinh(const Tensor& x);
+Tensor acosh(const Tensor& x);
+Tensor atanh(const Tensor& x);
+
+/// x, or x * slope below 0.
+Tensor leaky_relu(const Tensor& x, double slope);
+/// x, or alpha (e^(x / alpha_of_x) - 1) below 0.
+Tensor elu(const Tensor& x, double alpha);
+Tensor celu(const Tensor& x, double alpha);
+Tensor selu(const Tensor& x, double alpha, double gamma);
+/// x * tanh(softplus(x))
+Tensor mish(const Tensor& x);
+/// x * alpha + beta, limited to 0 .. 1
+Tensor hard_sigmoid(const Tensor& x, double alpha, double beta);
+Tensor hard_swish(const Tensor& x);
+Tensor softsign(const Tensor& x);
+
+/// Returns the remainder of floats: a - q * b, for q = a / b rounded towards 0 or down. The quotient of two f32 is
+/// exact enough in f64 to round to the right whole number below 2^28.
+Tensor float_remainder(const Tensor& a, const Tensor& b, bool truncates);
+
+/// Returns the remainder of integers, with the sign of b.
+Tensor floor_remainder(const Tensor& a, const Tensor& b);
+
+}  // namespace lathe::importing

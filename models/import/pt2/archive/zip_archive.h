@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "models/import/mapped_file.h"
+
+namespace lathe::pt2 {
+
+/// A zip file in mapped memory, whose files are stored without compression. Files above 4 GiB are in the ZIP64 form.
+/// Errors are UserErrors [import_file] that name the file and the byte.
+class ZipArchive {
+ public:
+  /// Maps a file and reads its directory. Throws UserErrors [file_open] and [import_file].
+  explicit ZipArchive(const std::filesystem::path& path);
+
+  const std::string& name() const { return name_; }
+  const std::shared_ptr<const importing::MappedFile>& mapped() const { return file_; }
+
+  bool contains(std::string_view entry) const { return entries_.contains(entry); }
+  /// Returns the names of all files in the archive, in the order of their names.
+  std::vector<std::string> names() const;
+  /// Returns the bytes of a file in the archive, in place. Throws for a file that is missing, compressed or
+  /// encrypted, and for one whose bytes are not in the archive.
+  std::span<const std::byte> read(std::string_view entry) const;
+  std::string_view text(std::string_view entry) const;
+
+ private:
+  struct Entry {
+    std::uint64_t header = 0;  ///< offset of the local header
+    std::uint64_t size = 0, stored_size = 0;
+    std::uint32_t method = 0, flags = 0;
+  };
+  /// The place of the directory.
+  struct Directory {
+    std::uint64_t offset = 0, size = 0, entries = 0;
+  };
+
+  Directory find_directory() const;
+  void read_directory(const Directory& directory);
+  Entry read_entry(std::uint64_t at, std::uint64_t name_size, std::uint64_t extra_size) const;
+  /// Returns a little-endian number of `size` bytes.
+  std::uint64_t number(std::uint64_t at, std::size_t size) const;
+  std::span<const std::byte> bytes(std::uint64_t at, std::uint64_t size) const;
+  [[noreturn]] void fail(std::uint64_t at, std::string_view text) const;
+
+  std::string name_;
+  std::shared_ptr<const importing::MappedFile> file_;
+  std::map<std::string, Entry, std::less<>> entries_;
+};
+
+}  // namespace lathe::pt2

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "models/import/op_table.h"
+#include "models/import/pt2/program/exported_program.h"
+
+namespace lathe::pt2 {
+
+/// Returns the domain and the name of a target: {"aten", "add.Tensor"} for "torch.ops.aten.add.Tensor". The overload
+/// "default" is left out.
+std::pair<std::string, std::string> op_of(std::string_view target);
+
+/// Returns the record of a target, or, for an op that writes in place, of the op that returns the new value; null if
+/// there is none.
+const importing::OpRecord* find_op(const importing::OpTable& ops, std::string_view target);
+
+/// Returns the subgraph that a higher-order op runs once, without a condition; null for other targets. Such ops wrap
+/// parts of a model in torch.no_grad() and torch.autocast(enabled=False).
+const GraphPart* wrapped_graph(const NodePart& node);
+
+/// Returns whether an argument has no effect on elements, whatever its value: a device or a memory format, or the
+/// name of one, such as pin_memory.
+bool is_harmless(const NamedArgument& argument);
+
+/// Throws UserError [import_unsupported] that lists all ops, arguments, inputs and outputs of a program that are not
+/// imported, with their nodes, including those of subgraphs.
+void check_program(const ExportedProgram& program, const importing::OpTable& ops, const std::string& file);
+
+/// Returns the name of a node for locations: "/layers.0/attn/linear_1".
+std::string node_path(const NodePart& node);
+
+}  // namespace lathe::pt2

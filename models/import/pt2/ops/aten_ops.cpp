@@ -1,0 +1,19 @@
+#include "models/import/pt2/ops/aten_ops.h"
+
+namespace lathe::pt2 {
+
+importing::OpTable aten_ops() {
+  importing::OpTable table;
+  for (const auto& group :
+       {aten_arithmetic_ops(), aten_function_ops(), aten_activation_ops(), aten_comparison_ops(), aten_view_ops(),
+        aten_joining_ops(), aten_conversion_ops(), aten_source_ops(), aten_indexing_ops(), aten_reduction_ops(),
+        aten_ordering_ops(), aten_product_ops(), aten_attention_ops(), aten_norm_ops(), aten_convolution_ops(),
+        aten_pool_ops(), aten_loss_ops(), aten_size_ops()})
+    table.add("aten", group);
+  table.add("_operator", operator_ops());
+  table.add("math", math_ops());
+  table.add("torch", symbolic_ops());
+  return table;
+}
+
+}  // namespace lathe::pt2

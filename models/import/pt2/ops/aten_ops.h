@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+
+#include "models/import/op_table.h"
+
+/// The ops of ATen, and the functions of Python's operator module on sizes. Each group is a file in a folder of this
+/// one, with functions that build Lathe ops, and a table of them.
+namespace lathe::pt2 {
+
+/// Returns all ops.
+importing::OpTable aten_ops();
+
+/// The groups of the domain aten.
+std::span<const importing::OpRecord> aten_arithmetic_ops();
+std::span<const importing::OpRecord> aten_function_ops();
+std::span<const importing::OpRecord> aten_activation_ops();
+std::span<const importing::OpRecord> aten_comparison_ops();
+std::span<const importing::OpRecord> aten_view_ops();
+std::span<const importing::OpRecord> aten_joining_ops();
+std::span<const importing::OpRecord> aten_conversion_ops();
+std::span<const importing::OpRecord> aten_source_ops();
+std::span<const importing::OpRecord> aten_indexing_ops();
+std::span<const importing::OpRecord> aten_reduction_ops();
+std::span<const importing::OpRecord> aten_ordering_ops();
+std::span<const importing::OpRecord> aten_product_ops();
+std::span<const importing::OpRecord> aten_attention_ops();
+std::span<const importing::OpRecord> aten_norm_ops();
+std::span<const importing::OpRecord> aten_convolution_ops();
+std::span<const importing::OpRecord> aten_pool_ops();
+std::span<const importing::OpRecord> aten_loss_ops();
+std::span<const importing::OpRecord> aten_size_ops();
+/// The groups of the domains _operator, math and torch.
+std::span<const importing::OpRecord> operator_ops();
+std::span<const importing::OpRecord> math_ops();
+std::span<const importing::OpRecord> symbolic_ops();
+
+}  // namespace lathe::pt2

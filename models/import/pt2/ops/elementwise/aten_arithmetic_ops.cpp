@@ -1,0 +1,198 @@
+#include <fmt/core.h>
+
+#include "models/import/ops/elementwise_functions.h"
+#include "models/import/pt2/ops/aten_functions.h"
+#include "models/import/pt2/ops/aten_ops.h"
+
+namespace lathe::pt2 {
+
+namespace {
+
+/// Applies an op in a dtype; bools and 8-bit integers have no arithmetic in Lathe and are computed in i32.
+template <class Op>
+Tensor computed(const Op& op, const OpCall& call, DType dtype) {
+  const Tensor a = operand_as(call, 0, dtype), b = operand_as(call, 1, dtype);
+  if (dtype == boolean) return op(a.to(i32), b.to(i32)).to(boolean);
+  return widened([&](const Tensor& x, const Tensor& y) { return op(x, y); }, a, b);
+}
+
+/// Returns b * alpha.
+Tensor scaled_by_alpha(const OpCall& call, const Tensor& b) {
+  if (const auto* real = call.find<double>("alpha")) return *real == 1 ? b : b * *real;
+  const std::int64_t alpha = call.integer("alpha", 1);
+  return alpha == 1 ? b : b * alpha;
+}
+
+Results add(const OpCall& call) {
+  const auto op = [&](const Tensor& a, const Tensor& b) { return a + scaled_by_alpha(call, b); };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+Results subtract(const OpCall& call) {
+  const auto op = [&](const Tensor& a, const Tensor& b) { return a - scaled_by_alpha(call, b); };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+Results subtract_from(const OpCall& call) {
+  const auto op = [&](const Tensor& a, const Tensor& b) { return b - scaled_by_alpha(call, a); };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+Results multiply(const OpCall& call) {
+  const auto op = [](const Tensor& a, const Tensor& b) { return a * b; };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+Results maximum_op(const OpCall& call) {
+  const auto op = [](const Tensor& a, const Tensor& b) { return maximum(a, b); };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+Results minimum_op(const OpCall& call) {
+  const auto op = [](const Tensor& a, const Tensor& b) { return minimum(a, b); };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+
+/// The quotient rounded down, of integers or floats.
+Tensor floor_quotient(const Tensor& a, const Tensor& b) {
+  if (is_float(a.dtype())) return (a / b).floor();
+  return (a - importing::floor_remainder(a, b)) / b;
+}
+
+Results divide(const OpCall& call) {
+  const DType dtype = float_of(promoted(call, {0, 1}));
+  return {operand_as(call, 0, dtype) / operand_as(call, 1, dtype)};
+}
+
+Results divide_rounded(const OpCall& call) {
+  if (!call.has("rounding_mode")) return divide(call);
+  const std::string mode = call.text("rounding_mode", "");
+  if (mode != "floor" && mode != "trunc")
+    call.fail(fmt::format("the argument rounding_mode is '{}'", mode), "import_attribute");
+  const auto op = [&](const Tensor& a, const Tensor& b) {
+    if (mode == "floor") return floor_quotient(a, b);
+    return is_float(a.dtype()) ? (a / b).trunc() : a / b;
+  };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+
+Results floor_divide(const OpCall& call) { return {computed(floor_quotient, call, promoted(call, {0, 1}))}; }
+
+Results remainder_op(const OpCall& call) {
+  const auto op = [](const Tensor& a, const Tensor& b) {
+    return is_float(a.dtype()) ? importing::float_remainder(a, b, false) : importing::floor_remainder(a, b);
+  };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+
+Results fmod_op(const OpCall& call) {
+  const auto op = [](const Tensor& a, const Tensor& b) {
+    return is_float(a.dtype()) ? importing::float_remainder(a, b, true) : a % b;
+  };
+  return {computed(op, call, promoted(call, {0, 1}))};
+}
+
+/// Powers of integers are exact below 2^53.
+Results power(const OpCall& call) {
+  const DType dtype = promoted(call, {0, 1});
+  if (!is_float(dtype)) {
+    const Tensor result = pow(operand_as(call, 0, f64), operand_as(call, 1, f64));
+    return {result.round().to(dtype)};
+  }
+  if (const std::optional<Number> exponent = number_of(call, 1); exponent && call.is_number(1))
+    return {pow(operand_as(call, 0, dtype), *exponent)};
+  return {pow(operand_as(call, 0, dtype), operand_as(call, 1, dtype))};
+}
+
+Results negate(const OpCall& call) {
+  return {widened([](const Tensor& a) { return -a; }, call.tensor(0))};
+}
+Results absolute(const OpCall& call) {
+  return {widened([](const Tensor& a) { return abs(a); }, call.tensor(0))};
+}
+Results sign_op(const OpCall& call) {
+  return {widened([](const Tensor& a) { return sign(a); }, call.tensor(0))};
+}
+Results square_op(const OpCall& call) {
+  return {widened([](const Tensor& a) { return a * a; }, call.tensor(0))};
+}
+
+/// Limits are numbers or tensors, each of which may be left out.
+Results clamped(const OpCall& call, bool has_low, bool has_high) {
+  const std::size_t high = has_low ? 2 : 1;
+  const DType dtype = has_low && has_high ? promoted(call, {0, 1, 2}) : promoted(call, {0, 1});
+  Tensor x = operand_as(call, 0, dtype);
+  const auto limit = [&](std::size_t i, const auto& op) { x = widened(op, x, operand_as(call, i, dtype)); };
+  if (has_low && call.has(1)) limit(1, [](const Tensor& a, const Tensor& b) { return maximum(a, b); });
+  if (has_high && call.has(high)) limit(high, [](const Tensor& a, const Tensor& b) { return minimum(a, b); });
+  return {x};
+}
+Results clamp_op(const OpCall& call) { return clamped(call, true, true); }
+Results clamp_min(const OpCall& call) { return clamped(call, true, false); }
+Results clamp_max(const OpCall& call) { return clamped(call, false, true); }
+
+Results add_product(const OpCall& call) {
+  const DType dtype = promoted(call, {0, 1, 2});
+  return {operand_as(call, 0, dtype) +
+          operand_as(call, 1, dtype) * operand_as(call, 2, dtype) * real_argument(call, "value", 1)};
+}
+Results add_quotient(const OpCall& call) {
+  const DType dtype = float_of(promoted(call, {0, 1, 2}));
+  return {operand_as(call, 0, dtype) +
+          operand_as(call, 1, dtype) / operand_as(call, 2, dtype) * real_argument(call, "value", 1)};
+}
+
+/// start + weight * (end - start)
+Results lerp(const OpCall& call) {
+  const DType dtype = promoted(call, {0, 1, 2});
+  const Tensor a = operand_as(call, 0, dtype), b = operand_as(call, 1, dtype);
+  return {a + operand_as(call, 2, dtype) * (b - a)};
+}
+
+}  // namespace
+
+std::span<const OpRecord> aten_arithmetic_ops() {
+  static constexpr OpRecord records[] = {
+      aten("add.Tensor", "self other", "alpha", add),
+      aten("add.Scalar", "self other", "alpha", add),
+      aten("sub.Tensor", "self other", "alpha", subtract),
+      aten("sub.Scalar", "self other", "alpha", subtract),
+      aten("rsub.Tensor", "self other", "alpha", subtract_from),
+      aten("rsub.Scalar", "self other", "alpha", subtract_from),
+      aten("mul.Tensor", "self other", "", multiply),
+      aten("mul.Scalar", "self other", "", multiply),
+      aten("div.Tensor", "self other", "", divide),
+      aten("div.Scalar", "self other", "", divide),
+      aten("div.Tensor_mode", "self other", "rounding_mode", divide_rounded),
+      aten("div.Scalar_mode", "self other", "rounding_mode", divide_rounded),
+      aten("true_divide.Tensor", "self other", "", divide),
+      aten("floor_divide", "self other", "", floor_divide),
+      aten("floor_divide.Scalar", "self other", "", floor_divide),
+      aten("remainder.Tensor", "self other", "", remainder_op),
+      aten("remainder.Scalar", "self other", "", remainder_op),
+      aten("remainder.Scalar_Tensor", "self other", "", remainder_op),
+      aten("fmod.Tensor", "self other", "", fmod_op),
+      aten("fmod.Scalar", "self other", "", fmod_op),
+      aten("pow.Tensor_Scalar", "self exponent", "", power),
+      aten("pow.Tensor_Tensor", "self exponent", "", power),
+      aten("pow.Scalar", "self exponent", "", power),
+      aten("maximum", "self other", "", maximum_op),
+      aten("minimum", "self other", "", minimum_op),
+      aten("max.other", "self other", "", maximum_op),
+      aten("min.other", "self other", "", minimum_op),
+      aten("neg", "self", "", negate),
+      aten("abs", "self", "", absolute),
+      aten("sign", "self", "", sign_op),
+      aten("sgn", "self", "", sign_op),
+      aten("square", "self", "", square_op),
+      aten("clamp", "self min max", "", clamp_op),
+      aten("clamp.Tensor", "self min max", "", clamp_op),
+      aten("clip", "self min max", "", clamp_op),
+      aten("clamp_min", "self min", "", clamp_min),
+      aten("clamp_min.Tensor", "self min", "", clamp_min),
+      aten("clamp_max", "self max", "", clamp_max),
+      aten("clamp_max.Tensor", "self max", "", clamp_max),
+      aten("addcmul", "self tensor1 tensor2", "value", add_product),
+      aten("addcdiv", "self tensor1 tensor2", "value", add_quotient),
+      aten("lerp.Scalar", "self end weight", "", lerp),
+      aten("lerp.Tensor", "self end weight", "", lerp),
+  };
+  return records;
+}
+
+}  // namespace lathe::pt2

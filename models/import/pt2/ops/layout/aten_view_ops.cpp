@@ -1,0 +1,256 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "frontend/ops/ops.h"
+#include "models/import/ops/range_functions.h"
+#include "models/import/pt2/ops/aten_functions.h"
+#include "models/import/pt2/ops/aten_ops.h"
+
+/// Ops that rearrange the elements of one operand.
+namespace lathe::pt2 {
+
+namespace {
+
+/// One size of -1 is inferred.
+Results reshape_op(const OpCall& call) { return {call.tensor(0).reshape(Shape(call.dims(1, "the shape")))}; }
+
+Results reshape_as(const OpCall& call) { return {call.tensor(0).reshape(call.operand(1).shape())}; }
+
+Results permute_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x.permute(axes_from_front(call, call.integers("dims"), x.rank()))};
+}
+
+Results transpose_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (x.rank() == 0) return {x};
+  return {x.transpose(axis_argument(call, x.rank(), "dim0"), axis_argument(call, x.rank(), "dim1"))};
+}
+
+/// The transpose of a matrix; tensors of fewer dims stay.
+Results transpose_matrix(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x.rank() < 2 ? x : x.transpose(0, 1)};
+}
+Results reversed(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  Ints dims(static_cast<std::size_t>(x.rank()));
+  std::iota(dims.rbegin(), dims.rend(), 0);
+  return {x.permute(dims)};
+}
+Results transpose_last(const OpCall& call) { return {call.tensor(0).transpose(-2, -1)}; }
+
+/// Moves dims to other places; the others stay in order.
+Results move_dims(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const Ints from = axes_argument(call, "source", x.rank()), to = axes_argument(call, "destination", x.rank());
+  if (from.size() != to.size()) call.fail("source and destination differ in number", "import_attribute");
+  Ints order(static_cast<std::size_t>(x.rank()), -1), rest;
+  for (std::size_t i = 0; i < from.size(); ++i) order[static_cast<std::size_t>(to[i])] = from[i];
+  for (int i = 0; i < x.rank(); ++i)
+    if (std::ranges::find(from, i) == from.end()) rest.push_back(i);
+  auto next = rest.begin();
+  for (std::int64_t& dim : order)
+    if (dim < 0 && next != rest.end()) dim = *next++;
+  return {x.permute(order)};
+}
+
+Results unsqueeze_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x.unsqueeze(call.axis(call.integer("dim"), x.rank() + 1))};
+}
+
+/// Removes dims of size 1; the others stay. A dim with an unknown size is not 1: the exporter fixes sizes of 1.
+Results squeeze_op(const OpCall& call) {
+  Tensor x = call.tensor(0);
+  Ints axes = axes_argument(call, "dim", x.rank());
+  std::ranges::sort(axes, std::greater());
+  for (const std::int64_t axis : axes)
+    if (x.size(static_cast<int>(axis)).is(1)) x = x.squeeze(axis);
+  return {x};
+}
+
+/// A size of -1 keeps that of the operand. Dims may be added in front.
+Results expand_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  call.ignore({"implicit"});
+  std::vector<Dim> sizes = call.dims(1, "the shape");
+  const int added = static_cast<int>(sizes.size()) - x.rank();
+  for (int i = 0; i < x.rank() && added >= 0; ++i) {
+    Dim& size = sizes[static_cast<std::size_t>(added + i)];
+    if (size.is(-1)) size = x.size(i);
+  }
+  return {x.expand(Shape(std::move(sizes)))};
+}
+Results expand_as(const OpCall& call) { return {call.tensor(0).expand(call.operand(1).shape())}; }
+
+Results flatten_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (x.rank() == 0) return {x.reshape({1})};
+  const int first = call.axis(call.integer("start_dim", 0), x.rank()),
+            last = call.axis(call.integer("end_dim", -1), x.rank());
+  return {first == last ? x : x.flatten(first, last)};
+}
+
+/// One size of -1 is inferred.
+Results unflatten(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const int axis = axis_argument(call, x.rank());
+  std::vector<Dim> sizes = call.dims(1, "the sizes");
+  Dim known = 1;
+  for (const Dim& size : sizes)
+    if (!size.is(-1)) known = known * size;
+  Shape shape;
+  for (int i = 0; i < axis; ++i) shape.push_back(x.size(i));
+  for (const Dim& size : sizes) {
+    const std::optional<Dim> inferred = size.is(-1) ? x.size(axis).divided_by(known) : size;
+    if (!inferred)
+      call.fail(fmt::format("{} is no multiple of {}", x.size(axis).to_string(), known.to_string()), "import_size");
+    shape.push_back(*inferred);
+  }
+  for (int i = axis + 1; i < x.rank(); ++i) shape.push_back(x.size(i));
+  return {x.reshape(shape)};
+}
+
+/// Returns a size argument of one element, or a fallback.
+Dim size_operand(const OpCall& call, std::size_t i, std::string_view name, const Dim& fallback) {
+  if (!call.has(i)) return fallback;
+  const std::vector<Dim> dims = call.dims(i, name);
+  if (dims.size() != 1) call.fail(fmt::format("{} has {} elements, not 1", name, dims.size()), "import_operand");
+  return dims[0];
+}
+
+Results slice_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const int axis = axis_argument(call, x.rank(), std::int64_t{0});
+  const std::int64_t step = call.integer("step", 1);
+  if (step < 1) call.fail(fmt::format("the step is {}", step), "import_attribute");
+  const Dim start = size_operand(call, 1, "start", 0), end = size_operand(call, 2, "end", x.size(axis).unnamed());
+  return {importing::sliced(x, axis, start, end, step, call)};
+}
+
+Results narrow(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const int axis = axis_argument(call, x.rank());
+  const Dim start = size_operand(call, 1, "start", 0), length = size_operand(call, 2, "length", 0);
+  const Dim first = importing::slice_bound(start, x.size(axis).unnamed(), 0, call);
+  return {x.slice(axis, first, first + length)};
+}
+
+Results select_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x.select(axis_argument(call, x.rank()), size_operand(call, 1, "index", 0))};
+}
+
+Results flip_op(const OpCall& call) {
+  Tensor x = call.tensor(0);
+  if (call.integers("dims").empty()) return {x};
+  for (const std::int64_t axis : axes_argument(call, "dims", x.rank())) x = x.flip(axis);
+  return {x};
+}
+
+Results roll_op(const OpCall& call) {
+  Tensor x = call.tensor(0);
+  const std::vector<Dim> shifts = call.dims(1, "shifts");
+  const Ints dims = call.integers("dims", Ints());
+  if (dims.empty() && shifts.size() == 1)
+    return {x.reshape({x.shape().numel()}).roll(shifts[0], 0).reshape(x.shape())};
+  if (shifts.size() != dims.size()) call.fail("shifts and dims differ in number", "import_attribute");
+  for (std::size_t i = 0; i < dims.size(); ++i) x = x.roll(shifts[i], call.axis(dims[i], x.rank()));
+  return {x};
+}
+
+/// Lathe's tril and triu take numbers.
+Results triangle(const OpCall& call, Tensor (*op)(const Tensor&, std::int64_t, Where)) {
+  const Tensor x = call.tensor(0);
+  const std::int64_t diagonal = call.integer("diagonal", 0);
+  const bool is_small = x.dtype() == boolean || is_byte(x.dtype());
+  return {op(is_small ? x.to(i32) : x, diagonal, Where::current()).to(x.dtype())};
+}
+Results tril_op(const OpCall& call) { return triangle(call, tril); }
+Results triu_op(const OpCall& call) { return triangle(call, triu); }
+
+Results diagonal_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (call.integer("offset", 0) != 0) call.fail("the argument offset is not 0");
+  const int a = call.axis(call.integer("dim1", 0), x.rank()), b = call.axis(call.integer("dim2", 1), x.rank());
+  // Lathe's diagonal is that of a square.
+  const auto m = x.size(a).value(), n = x.size(b).value();
+  if (!m || !n || *m == *n) return {x.diagonal(a, b)};
+  return {(*m > *n ? x.slice(a, 0, *n) : x.slice(b, 0, *m)).diagonal(a, b)};
+}
+
+/// Windows along a dim.
+Results unfold_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {x.unfold(call.axis(call.integer("dimension"), x.rank()),
+                   {.size = call.integer("size"), .step = call.integer("step")})};
+}
+
+/// [.., C * r * r, h, w] -> [.., C, h * r, w * r]
+Results pixel_shuffle(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const std::int64_t r = call.integer("upscale_factor");
+  constexpr std::int64_t most = 1 << 14;
+  if (x.rank() < 3 || r < 1 || r > most)
+    call.fail(fmt::format("the factor {} for rank {}", r, x.rank()), "import_operand");
+  const int c = x.rank() - 3;
+  const Dim channels = x.size(c) / (r * r), height = x.size(c + 1), width = x.size(c + 2);
+  Shape split, joined;
+  for (int i = 0; i < c; ++i) split.push_back(x.size(i)), joined.push_back(x.size(i));
+  for (const Dim& size : {channels, Dim(r), Dim(r), height, width}) split.push_back(size);
+  for (const Dim& size : {channels, height * Dim(r), width * Dim(r)}) joined.push_back(size);
+  Ints order(static_cast<std::size_t>(c));
+  std::iota(order.begin(), order.end(), 0);
+  for (const int i : {0, 3, 1, 4, 2}) order.push_back(c + i);
+  return {x.reshape(split).permute(order).reshape(joined)};
+}
+
+}  // namespace
+
+std::span<const OpRecord> aten_view_ops() {
+  static constexpr OpRecord records[] = {
+      aten("view", "self size", "", reshape_op, Moves::first),
+      aten("reshape", "self shape", "", reshape_op, Moves::first),
+      aten("_unsafe_view", "self size", "", reshape_op, Moves::first),
+      aten("view_as", "self other", "", reshape_as),
+      aten("reshape_as", "self other", "", reshape_as),
+      aten("permute", "self", "dims", permute_op, Moves::first),
+      aten("transpose.int", "self", "dim0 dim1", transpose_op, Moves::first),
+      aten("swapaxes", "self", "axis0 axis1",
+           [](const OpCall& call) -> Results {
+             const Tensor x = call.tensor(0);
+             return {x.transpose(axis_argument(call, x.rank(), "axis0"), axis_argument(call, x.rank(), "axis1"))};
+           }),
+      aten("t", "self", "", transpose_matrix, Moves::first),
+      aten("numpy_T", "self", "", reversed, Moves::first),
+      aten("mT", "self", "", transpose_last),
+      aten("movedim.int", "self", "source destination", move_dims),
+      aten("movedim.intlist", "self", "source destination", move_dims),
+      aten("unsqueeze", "self", "dim", unsqueeze_op, Moves::first),
+      aten("squeeze", "self", "", squeeze_op, Moves::first),
+      aten("squeeze.dim", "self", "dim", squeeze_op, Moves::first),
+      aten("squeeze.dims", "self", "dim", squeeze_op, Moves::first),
+      aten("expand", "self size", "implicit", expand_op, Moves::first),
+      aten("expand_as", "self other", "", expand_as),
+      aten("broadcast_to", "self size", "", expand_op, Moves::first),
+      aten("flatten.using_ints", "self", "start_dim end_dim", flatten_op, Moves::first),
+      aten("unflatten.int", "self sizes", "dim", unflatten),
+      aten("slice.Tensor", "self start end", "dim step", slice_op, Moves::first),
+      aten("narrow", "self start length", "dim", narrow, Moves::first),
+      aten("select.int", "self index", "dim", select_op, Moves::first),
+      aten("flip", "self", "dims", flip_op, Moves::first),
+      aten("roll", "self shifts", "dims", roll_op),
+      aten("tril", "self", "diagonal", tril_op),
+      aten("triu", "self", "diagonal", triu_op),
+      aten("diagonal", "self", "offset dim1 dim2", diagonal_op),
+      aten("unfold", "self", "dimension size step", unfold_op),
+      aten("pixel_shuffle", "self", "upscale_factor", pixel_shuffle),
+  };
+  return records;
+}
+
+}  // namespace lathe::pt2

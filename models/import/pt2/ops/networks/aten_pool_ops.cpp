@@ -1,0 +1,112 @@
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "frontend/ops/spatial/pooling.h"
+#include "models/import/pt2/ops/aten_functions.h"
+#include "models/import/pt2/ops/aten_ops.h"
+
+namespace lathe::pt2 {
+
+namespace {
+
+/// A rounded up number of windows has a last window that ends after the operand. It is supported where it does not
+/// change the number.
+void require_no_ceil(const OpCall& call, const PoolOptions& options, const Tensor& x, int spatial) {
+  if (!call.flag("ceil_mode", false)) return;
+  const auto at = [&](const PerDim& numbers, int i) {
+    const std::size_t k = numbers.numbers.size() == 1 ? 0 : static_cast<std::size_t>(i);
+    if (k >= numbers.numbers.size()) call.fail("an argument has too few numbers", "import_attribute");
+    return numbers.numbers[k];
+  };
+  for (int i = 0; i < spatial; ++i) {
+    const std::int64_t size = at(options.size, i), step = at(options.stride, i) == 0 ? size : at(options.stride, i);
+    const Dim rest = x.size(x.rank() - spatial + i).unnamed() + Dim(2 * at(options.padding, i)) -
+                     Dim(at(options.dilation, i) * (size - 1) + 1);
+    const bool is_whole = step == 1 || (rest.value() ? *rest.value() % step == 0 : bool(rest.divided_by(step)));
+    if (!is_whole) call.fail("the argument ceil_mode is true, and the windows do not cover the operand");
+  }
+}
+
+PoolOptions pool_options(const OpCall& call) {
+  return {.size = per_dim_argument(call, "kernel_size", 1),
+          .stride = per_dim_argument(call, "stride", 0),
+          .padding = per_dim_argument(call, "padding", 0),
+          .dilation = per_dim_argument(call, "dilation", 1),
+          .count_padding = call.flag("count_include_pad", true)};
+}
+
+using Pool = Tensor (*)(const Tensor&, const PoolOptions&, Where);
+
+/// An operand without the batch dim is one element of a batch.
+Results pooled(const OpCall& call, Pool pool, int spatial) {
+  if (call.has("divisor_override")) call.fail("the argument divisor_override is not supported");
+  const Tensor x = call.tensor(0);
+  const PoolOptions options = pool_options(call);
+  require_no_ceil(call, options, x, spatial);
+  const bool has_batch = x.rank() == spatial + 2;
+  const Tensor y = pool(has_batch ? x : x.unsqueeze(0), options, Where::current());
+  return {has_batch ? y : y.squeeze(0)};
+}
+Results max_pool1d_op(const OpCall& call) { return pooled(call, max_pool1d, 1); }
+Results max_pool2d_op(const OpCall& call) { return pooled(call, max_pool2d, 2); }
+Results avg_pool1d_op(const OpCall& call) { return pooled(call, avg_pool1d, 1); }
+Results avg_pool2d_op(const OpCall& call) { return pooled(call, avg_pool2d, 2); }
+
+Results adaptive_pool1d(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const PerDim size = per_dim_argument(call, "output_size", 1);
+  return {x.rank() == 3 ? adaptive_avg_pool1d(x, size) : adaptive_avg_pool1d(x.unsqueeze(0), size).squeeze(0)};
+}
+Results adaptive_pool2d(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const PerDim size = per_dim_argument(call, "output_size", 1);
+  return {x.rank() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool2d(x.unsqueeze(0), size).squeeze(0)};
+}
+
+/// Resizes to a size, or by factors that give whole sizes.
+Results resized(const OpCall& call, Interpolation mode) {
+  const Tensor x = call.tensor(0);
+  InterpolateOptions options{.size = per_dim_argument(call, "output_size", 0),
+                             .mode = mode,
+                             .align_corners = call.flag("align_corners", false)};
+  call.ignore({"scales_h", "scales_w"});  // that the size follows from
+  if (const auto* factors = call.find<std::vector<double>>("scale_factors"); factors && !call.has("output_size")) {
+    options.size.numbers.clear();
+    for (std::size_t i = 0; i < factors->size(); ++i) {
+      const auto size = x.size(static_cast<int>(i) + 2).value();
+      const double wanted = size ? static_cast<double>(*size) * (*factors)[i] : 0;
+      if (!size || wanted < 1 || wanted != std::floor(wanted))
+        call.fail(fmt::format("the factor {} does not give a whole size", (*factors)[i]), "import_size");
+      options.size.numbers.push_back(static_cast<std::int64_t>(wanted));
+    }
+  }
+  return {interpolate(x, options)};
+}
+Results resize_nearest(const OpCall& call) { return resized(call, Interpolation::nearest); }
+Results resize_linear(const OpCall& call) { return resized(call, Interpolation::linear); }
+
+}  // namespace
+
+std::span<const OpRecord> aten_pool_ops() {
+  constexpr std::string_view of_max = "kernel_size stride padding dilation ceil_mode",
+                             of_mean = "kernel_size stride padding ceil_mode count_include_pad divisor_override";
+  static constexpr OpRecord records[] = {
+      aten("max_pool1d", "self", of_max, max_pool1d_op),
+      aten("max_pool2d", "self", of_max, max_pool2d_op),
+      aten("max_pool2d_with_indices", "self", of_max, max_pool2d_op),
+      aten("avg_pool1d", "self", "kernel_size stride padding ceil_mode count_include_pad", avg_pool1d_op),
+      aten("avg_pool2d", "self", of_mean, avg_pool2d_op),
+      aten("adaptive_avg_pool1d", "self", "output_size", adaptive_pool1d),
+      aten("adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
+      aten("_adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
+      aten("upsample_nearest1d.vec", "input", "output_size scale_factors", resize_nearest),
+      aten("upsample_nearest2d.vec", "input", "output_size scale_factors", resize_nearest),
+      aten("upsample_nearest2d", "self", "output_size scales_h scales_w", resize_nearest),
+      aten("upsample_bilinear2d.vec", "input", "output_size align_corners scale_factors", resize_linear),
+      aten("upsample_bilinear2d", "self", "output_size align_corners scales_h scales_w", resize_linear),
+  };
+  return records;
+}
+
+}  // namespace lathe::pt2

@@ -1,0 +1,60 @@
+#include "models/import/pt2/ops/aten_functions.h"
+#include "models/import/pt2/ops/aten_ops.h"
+
+namespace lathe::pt2 {
+
+namespace {
+
+Results linear_op(const OpCall& call) {
+  const Tensor x = call.tensor(0), weight = call.tensor(1);
+  if (x.rank() == 1) {
+    const Tensor y = matmul(weight, x);
+    return {call.has(2) ? y + call.tensor(2) : y};
+  }
+  return {call.has(2) ? linear(x, weight, call.tensor(2)) : linear(x, weight)};
+}
+
+/// Products of integers are computed in f64, exactly below 2^53.
+Tensor product_of(const Tensor& a, const Tensor& b) {
+  if (is_float(a.dtype()) || is_complex(a.dtype())) return matmul(a, b);
+  return matmul(a.to(f64), b.to(f64)).to(a.dtype());
+}
+
+Results matmul_op(const OpCall& call) { return {product_of(call.tensor(0), call.tensor(1))}; }
+
+/// beta * self + alpha * product
+Results added_product(const OpCall& call) {
+  const double alpha = real_argument(call, "alpha", 1), beta = real_argument(call, "beta", 1);
+  const auto scaled_by = [](const Tensor& x, double factor) { return factor == 1 ? x : x * factor; };
+  const Tensor product = scaled_by(matmul(call.tensor(1), call.tensor(2)), alpha);
+  return {beta == 0 ? product : scaled_by(call.tensor(0), beta) + product};
+}
+
+Results einsum_op(const OpCall& call) {
+  std::string equation = call.text("equation", "");
+  std::erase(equation, ' ');
+  return {einsum(equation, call.tensors())};
+}
+
+Results outer_op(const OpCall& call) { return {outer(call.tensor(0), call.tensor(1))}; }
+
+}  // namespace
+
+std::span<const OpRecord> aten_product_ops() {
+  static constexpr OpRecord records[] = {
+      aten("linear", "input weight bias", "", linear_op),
+      aten("matmul", "self other", "", matmul_op),
+      aten("mm", "self mat2", "", matmul_op),
+      aten("bmm", "self mat2", "", matmul_op),
+      aten("mv", "self vec", "", matmul_op),
+      aten("dot", "self tensor", "", matmul_op),
+      aten("addmm", "self mat1 mat2", "alpha beta", added_product),
+      aten("addmv", "self mat vec", "alpha beta", added_product),
+      aten("baddbmm", "self batch1 batch2", "alpha beta", added_product),
+      aten("einsum", "tensors", "equation", einsum_op),
+      aten("outer", "self vec2", "", outer_op),
+  };
+  return records;
+}
+
+}  // namespace lathe::pt2

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+
+#include "models/import/import.h"
+#include "models/import/op_table.h"
+#include "models/import/pt2/archive/program_tensors.h"
+#include "models/import/pt2/program/exported_program.h"
+#include "models/import/pt2/sizes/program_dims.h"
+#include "models/import/pt2/sizes/size_assertions.h"
+#include "models/import/pt2/storage_owners.h"
+
+namespace lathe::pt2 {
+
+/// The values of a graph or subgraph, by name.
+using Values = std::unordered_map<std::string, importing::Value>;
+
+/// Builds the graph of a program, node by node.
+class ProgramImporter {
+ public:
+  ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program, const ProgramTensors& tensors,
+                  const importing::OpTable& ops, const importing::ImportOptions& options);
+
+  importing::ImportedGraph import();
+
+ private:
+  void define(Values& values, const std::string& name, importing::Value value) const;
+  const importing::Value& value_of(const Values& values, const NodePart& node, const std::string& name) const;
+
+  void add_inputs(Values& values);
+  void add_user_input(Values& values, const Argument& input);
+  /// Returns a tensor of the file as a parameter, a state or a constant.
+  importing::Value stored(const InputSpec& input);
+  bool is_updated(const std::string& buffer) const;
+  void add_outputs(const Values& values);
+  /// Records the limits of the symbols as run-time checks.
+  void add_ranges() const;
+
+  void add_graph(Values& values, const GraphPart& graph, int depth);
+  void add_wrapped(Values& values, const NodePart& node, const GraphPart& inner, int depth);
+  void add_op(Values& values, const GraphPart& graph, const NodePart& node);
+  /// Returns the value in the dtype and the shape of another one.
+  importing::Value in_type_of(const importing::Value& old, const importing::Value& value) const;
+  /// Replaces the values that an op writes in place by its result.
+  void replace_written(Values& values, const NodePart& node, StorageOwners& owners) const;
+  /// Throws UserError [import_file] if a result does not have the dtype and the sizes in the file.
+  void check_type(const NodePart& node, const std::string& name, const TensorMeta& meta,
+                  const importing::Value& value) const;
+
+  /// The arguments of a node, as the layer for all formats has them.
+  std::vector<importing::Value> operands(const Values& values, const NodePart& node,
+                                         const importing::OpRecord& record, std::vector<bool>& numbers) const;
+  importing::Value operand(const Values& values, const NodePart& node, const NamedArgument& argument) const;
+  importing::Value sizes(const Values& values, const NodePart& node, const NamedArgument& argument) const;
+  void add_attributes(const Values& values, const NodePart& node, const importing::OpRecord& record,
+                      importing::SourceNode& source) const;
+  Location location(const NodePart& node) const;
+  [[noreturn]] void fail(const NodePart& node, std::string_view message, std::string_view label,
+                         std::string_view hint = {}) const;
+
+  std::string file_;
+  const ExportedProgram& program_;
+  const ProgramTensors& tensors_;
+  const importing::OpTable& ops_;
+  const importing::ImportOptions& options_;
+  ProgramDims dims_;
+  SizeAssertions assertions_;
+  importing::ImportedGraph imported_;
+  std::map<std::string, importing::Value, std::less<>> stored_;  ///< by place, for tied weights
+  std::map<std::string, importing::Value, std::less<>> buffers_;
+};
+
+}  // namespace lathe::pt2

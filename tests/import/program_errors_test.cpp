@@ -1,0 +1,166 @@
+#include <catch2/catch.hpp>
+
+#include "ir/support/error.h"
+#include "models/import/import.h"
+#include "tests/import/support/archive_writer.h"
+#include "tests/import/support/model_writer.h"
+#include "tests/import/support/program_case.h"
+
+using namespace lathe;
+using namespace lathe::test;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+constexpr const char *graph = "models/model.json", *weights = "data/weights/model_weights_config.json";
+
+std::string error_of(const std::filesystem::path& file, const importing::ImportOptions& options = {}) {
+  try {
+    importing::import_graph(file, options);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+std::string error_of(const ProgramFile& file, const ZipForm& form = {}) { return error_of(file.write(form)); }
+
+}  // namespace
+
+TEST_CASE("program errors: a copy of a program has none, also in the ZIP64 form and with a comment") {
+  CHECK(error_of(ProgramFile("mlp")) == "no error");
+  CHECK(error_of(ProgramFile("mlp"), {.is_zip64 = true}) == "no error");
+  CHECK(error_of(ProgramFile("mlp"), {.comment = "text after the directory"}) == "no error");
+}
+
+TEST_CASE("program errors: all ops and arguments that are not supported are listed at once, with their nodes") {
+  ProgramFile file("mlp");
+  file.replace(graph, "torch.ops.aten.relu.default", "torch.ops.aten.nonzero.default");
+  file.replace(graph, "torch.ops.aten.linear.default", "torch.ops.custom.linear.default");
+  file.replace(graph, "{\"name\": \"other\", \"arg\": {\"as_tensor\": {\"name\": \"b_offsets\"}}",
+               "{\"name\": \"speed\", \"arg\": {\"as_int\": 3}");
+  CHECK(error_of(file) ==
+        "model.pt2 has 3 parts that Lathe does not import  [import_unsupported]\n"
+        "  the argument speed of aten.add.Tensor: /add\n"
+        "  the op aten.nonzero: /relu\n"
+        "  the op custom.linear: /fc1/linear");
+}
+
+TEST_CASE("program errors: writes in place that other values see") {
+  ProgramFile file("mlp");
+  file.replace(graph, "torch.ops.aten.relu.default", "torch.ops.aten.relu_.default");
+  CHECK(error_of(file) == "no error");  // the operand is the result of linear, which is not read again
+  ProgramFile written("mlp");
+  written.replace(graph, "torch.ops.aten.linear.default", "torch.ops.aten.alias.default");
+  written.replace(graph, "{\"name\": \"input\", \"arg\"", "{\"name\": \"self\", \"arg\"");
+  written.replace(graph, "torch.ops.aten.relu.default", "torch.ops.aten.relu_.default");
+  CHECK_THAT(error_of(written),
+             Contains("the op aten.relu_, which writes to an input, a buffer, or a tensor that has "
+                      "views: /relu\n") &&
+                 Contains("call run_decompositions()"));
+}
+
+TEST_CASE("program errors: another version of the format names both") {
+  CHECK(error_of(ProgramFile("mlp").replace(graph, "\"minor\": 20", "\"minor\": 21")) ==
+        "model.pt2: model/models/model.json has version 8.21 of the schema of torch.export  [import_unsupported]\n"
+        "  Lathe reads version 8.20: export the model again with torch 2.15");
+  CHECK_THAT(error_of(ProgramFile("mlp").set("archive_version", "1")), Contains("archive_version is '1'"));
+  CHECK_THAT(error_of(ProgramFile("mlp").set("byteorder", "big")), Contains("byteorder is 'big'"));
+}
+
+TEST_CASE("program errors: compressed files are refused by name") {
+  CHECK_THAT(error_of(ProgramFile("mlp"), {.method_of = "model/data/weights/weight_0"}),
+             Contains("the file 'model/data/weights/weight_0' is compressed by deflate  [import_unsupported]"));
+  CHECK_THAT(error_of(ProgramFile("mlp"), {.method_of = "model/models/model.json", .method = 93}),
+             Contains("is compressed by Zstandard"));
+}
+
+TEST_CASE("program errors: files of other kinds") {
+  CHECK_THAT(error_of(write_bytes("no archive", "model.pt2")), Contains("this is not a zip file  [import_file]"));
+  CHECK_THAT(error_of(write_bytes("", "model.pt2")), Contains("[import_file]"));
+  CHECK_THAT(error_of(write_bytes(zip_bytes({{"model/data.pkl", "x"}}), "model.pt2")),
+             Contains("has no file archive_format"));
+  CHECK_THAT(error_of(ProgramFile("mlp").remove(graph)), Contains("has no program in model/models/"));
+  CHECK_THAT(error_of(ProgramFile("mlp").set("models/other.json", "{}")),
+             Contains("has the programs 'model' and 'other'"));
+}
+
+TEST_CASE("program errors: tensors that are stored by pickle") {
+  CHECK_THAT(error_of(ProgramFile("mlp").replace(weights, "\"use_pickle\": false", "\"use_pickle\": true")),
+             Contains("the tensor 'fc1.weight' is stored by pickle") && Contains("[import_unsupported]"));
+  CHECK_THAT(error_of(ProgramFile("mlp").set("data/weights/model.pt", "x")),
+             Contains("'model/data/weights/model.pt' are stored by pickle"));
+}
+
+TEST_CASE("program errors: tensors that are missing or outside of their file") {
+  CHECK_THAT(error_of(ProgramFile("mlp").replace(weights, "\"fc1.weight\"", "\"fc1.other\"")),
+             Contains("the tensor 'fc1.weight' is not in the archive  [import_file]"));
+  CHECK_THAT(error_of(ProgramFile("mlp").remove("data/weights/weight_0")),
+             Contains("there is no file 'model/data/weights/weight_0'"));
+  CHECK_THAT(
+      error_of(ProgramFile("mlp").set("data/weights/weight_0", std::string(100, '\0'))),
+      Contains("the tensor 'fc1.weight', f32[8, 4] from element 0, is not in 'model/data/weights/weight_0', which "
+               "has 100 bytes"));
+  for (const char* offset : {"1", "-1", "9223372036854775807"})
+    CHECK_THAT(error_of(ProgramFile("mlp").replace(weights, "\"storage_offset\": {\"as_int\": 0}",
+                                                   "\"storage_offset\": {\"as_int\": " + std::string(offset) + "}")),
+               Contains("is not in 'model/data/weights/weight_0'"));
+  for (const char* size : {"9", "1099511627776", "-8"})
+    CHECK_THAT(error_of(ProgramFile("mlp").replace(weights, "\"sizes\": [{\"as_int\": 8}",
+                                                   "\"sizes\": [{\"as_int\": " + std::string(size) + "}")),
+               Contains("[import_file]"));
+  for (const char* stride : {"5", "-4", "4611686018427387904"})
+    CHECK_THAT(error_of(ProgramFile("mlp").replace(weights, "\"strides\": [{\"as_int\": 4}",
+                                                   "\"strides\": [{\"as_int\": " + std::string(stride) + "}")),
+               Contains("is not in 'model/data/weights/weight_0'"));
+}
+
+TEST_CASE("program errors: a strided weight is read in the order of its dims") {
+  ProgramFile file("mlp");
+  file.replace(weights, "\"strides\": [{\"as_int\": 4}, {\"as_int\": 1}]",
+               "\"strides\": [{\"as_int\": 1}, {\"as_int\": 8}]");
+  const importing::ImportedGraph plain = importing::import_graph(ProgramFile("mlp").write()),
+                                 strided = importing::import_graph(file.write());
+  const HostTensor &a = plain.parameters.get("fc1.weight"), &b = strided.parameters.get("fc1.weight");
+  for (std::int64_t i = 0; i < 8; ++i)
+    for (std::int64_t k = 0; k < 4; ++k) CHECK(b.at({i, k}) == a.get(i + 8 * k));
+}
+
+TEST_CASE("program errors: fields and names that are wrong") {
+  CHECK_THAT(error_of(ProgramFile("mlp").replace(graph, "\"opset_version\"", "\"speed\": 1, \"opset_version\"")),
+             StartsWith("model.pt2: model/models/model.json: has the unknown field 'speed'  [import_file]"));
+  CHECK_THAT(
+      error_of(ProgramFile("mlp").replace(graph, "\"target\": \"torch.ops.aten.relu.default\"", "\"target\": 3")),
+      Contains("graph.nodes[1].target is of the kind number, not string  [import_file]"));
+  CHECK_THAT(error_of(ProgramFile("mlp").replace(graph, "{\"as_tensor\": {\"name\": \"relu\"}}, \"kind\"",
+                                                 "{\"as_tensor\": {\"name\": \"later\"}}, \"kind\"")),
+             Contains("the operand 'later' is not defined before the node  [import_file]"));
+  CHECK_THAT(error_of(ProgramFile("mlp").replace(graph, "\"outputs\": [{\"as_tensor\": {\"name\": \"relu\"}}]",
+                                                 "\"outputs\": [{\"as_tensor\": {\"name\": \"linear\"}}]")),
+             Contains("the value 'linear' is defined twice"));
+  CHECK_THAT(error_of(ProgramFile("mlp").set(graph, "{")), Contains("[json]"));
+}
+
+TEST_CASE("program errors: a result of another type than in the file") {
+  ProgramFile file("mlp");
+  file.replace(graph, "\"relu\": {\"dtype\": 7", "\"relu\": {\"dtype\": 8");
+  CHECK_THAT(error_of(file),
+             StartsWith("model.pt2:/relu: relu: the result is f32[x_0, 8], and f64[x_0, 8] in the file  "
+                        "[import_file]"));
+}
+
+TEST_CASE("program errors: a size that is no polynomial of the sizes of inputs") {
+  ProgramFile file("mlp");
+  file.replace(graph, "Symbol('s77', positive=True, integer=True)", "FloorDiv(Symbol('s77'), Integer(2))");
+  CHECK_THAT(error_of(file), Contains("dim 0 of the input 'x' is FloorDiv(") && Contains("[import_size]"));
+}
+
+TEST_CASE("program errors: an input that is fixed at import has the type in the file") {
+  const auto error = [&](const char* name, const HostTensor& value) {
+    return error_of(program_folder("mlp") / "model.pt2", {.inputs = {{name, value}}});
+  };
+  CHECK(error("x", HostTensor(f32, {2, 4})) == "no error");
+  CHECK_THAT(error("x", HostTensor(f32, {2, 3})), Contains("[argument_shape]"));
+  CHECK_THAT(error("x", HostTensor(i64, {2, 4})), Contains("[argument_dtype]"));
+  CHECK_THAT(error("z", HostTensor(f32, {2})), Contains("[argument_unknown]"));
+}

@@ -1,0 +1,128 @@
+#include <catch2/catch.hpp>
+
+#include "frontend/grad.h"
+#include "frontend/ops/derived_ops.h"
+#include "frontend/ops/losses.h"
+#include "ir/tensor/interpret/interpreter.h"
+#include "tests/import/support/model_case.h"
+#include "tests/import/support/program_case.h"
+
+using namespace lathe;
+using namespace lathe::test;
+
+namespace {
+
+/// Programs with weights of f64, plain and after run_decompositions().
+const std::vector<std::string> exact_programs{"gpt", "llama", "encoder", "encoder_core", "cnn_core"};
+
+importing::ImportedGraph program(const std::string& name) {
+  return importing::import_graph(program_folder(name) / "model.pt2");
+}
+
+/// One import serves all sizes.
+void check_program(const std::string& name, bool is_compiled, const Tolerance& most) {
+  const importing::ImportedGraph imported = program(name);
+  const std::vector<ProgramRun> runs = program_runs(name);
+  CHECK(runs.size() == 2);
+  for (const ProgramRun& run : runs) {
+    INFO(name);
+    const Tensors results = run_imported(imported, run.inputs, is_compiled);
+    CHECK(difference(results, run.outputs, most).value_or("") == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("programs: interpreted graphs give the numbers of PyTorch at two sizes") {
+  check_program("mlp", false, {1e-5, 1e-5});
+  for (const std::string& name : exact_programs) check_program(name, false, {1e-10, 1e-10});
+}
+
+TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
+  for (const char* name : {"elementwise", "layout", "networks"}) check_program(name, false, {1e-5, 1e-5});
+}
+
+TEST_CASE("programs: compiled graphs give the numbers of PyTorch at two sizes") {
+  for (const char* name : {"gpt", "encoder_core"}) check_program(name, true, {1e-10, 1e-10});
+}
+
+TEST_CASE("programs: gradients are those of PyTorch") {
+  for (const std::string& name : exact_programs) {
+    const importing::ImportedGraph imported = program(name);
+    Tensor loss;
+    for (const auto& [output, value] : imported.outputs)
+      loss = loss.is_empty() ? value.square().sum() : loss + value.square().sum();
+    const std::vector<Tensor> weights = imported.graph.parameters();
+    const std::vector<Tensor> gradients = grad(loss, weights);
+    const Graph& graph = imported.graph;
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      graph.output("grad " + weights[i].value().node().name, gradients[i]);
+    for (const ProgramRun& run : program_runs(name)) {
+      INFO(name);
+      const Tensors results = run_imported(imported, run.inputs, false);
+      Tensors expected;
+      for (const auto& [parameter, gradient] : run.gradients) expected.set("grad " + parameter, gradient);
+      CHECK(expected.size() == weights.size());
+      CHECK(difference(results, expected, {1e-9, 1e-10}).value_or("") == "");
+    }
+  }
+}
+
+TEST_CASE("programs: an imported model is trained") {
+  const importing::ImportedGraph gpt = program("gpt");
+  const Dim batch("input_ids_0"), length("input_ids_1");
+  const Tensor labels = gpt.graph.input("labels", i64, {batch, length});
+  const Tensor loss = cross_entropy(gpt.outputs.at("logits"), labels);
+  Tensors batches = program_runs("gpt")[0].inputs;
+  batches.set("labels", batches.at("input_ids"));
+  const std::vector<double> losses = losses_of(gpt, loss, batches, 20);
+  CHECK(losses[0] > 0.5);
+  CHECK(losses[19] < losses[0] / 2);
+}
+
+TEST_CASE("programs: sizes have the names of inputs, and outputs those of the model's results") {
+  const importing::ImportedGraph gpt = program("gpt");
+  CHECK(gpt.outputs.at("logits").value().type().to_string() == "f64[input_ids_0, input_ids_1, 13]");
+  const importing::ImportedGraph encoder = program("encoder");
+  CHECK(encoder.outputs.at("output_0").value().type().to_string() == "f64[input_ids_0, input_ids_1, 8]");
+  CHECK(encoder.outputs.at("output_1").value().type().to_string() == "f64[input_ids_0, 8]");
+}
+
+TEST_CASE("programs: weights have the names of the state dict, and tied ones are one parameter") {
+  const importing::ImportedGraph gpt = program("gpt");
+  CHECK(gpt.parameters.contains("h.0.attn.qkv.weight"));
+  CHECK(gpt.parameters.contains("wte.weight") != gpt.parameters.contains("head.weight"));
+  const importing::ImportedGraph mlp = program("mlp");
+  CHECK(mlp.parameters.contains("scale"));
+  CHECK(!mlp.parameters.contains("offsets"));
+  CHECK(mlp.graph.is_frozen("fc1.bias"));
+  CHECK(!mlp.graph.is_frozen("fc1.weight"));
+}
+
+TEST_CASE("programs: locations are modules and nodes") {
+  const importing::ImportedGraph gpt = program("gpt");
+  bool has_attention = false;
+  for (const ir::Node& node : gpt.graph.ir().nodes)
+    has_attention = has_attention || node.loc.to_string() == "model.pt2:/h.0/attn/softmax";
+  CHECK(has_attention);
+}
+
+TEST_CASE("programs: buffers that a program changes are states") {
+  const importing::ImportedGraph counter = program("counter");
+  const std::vector<ProgramRun> runs = program_runs("counter");
+  const std::vector<Tensors> results = results_in_order(counter, runs);
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    CHECK(difference(results[i], runs[i].outputs, {1e-5, 1e-5}).value_or("") == "");
+}
+
+TEST_CASE("programs: the range of a size is checked at each run") {
+  const importing::ImportedGraph mlp = program("mlp");
+  const auto run = [&](std::int64_t n) { return run_imported(mlp, Tensors{{"x", HostTensor(f32, {n, 4})}}, false); };
+  CHECK(run(64).at("logits").shape() == std::vector<std::int64_t>{64, 3});
+  CHECK_THROWS_WITH(run(65), Catch::Matchers::Contains("[import_range]"));
+  // Sizes of an input that is fixed at import are numbers.
+  const HostTensor x(f32, {2, 4});
+  const importing::ImportedGraph fixed =
+      importing::import_graph(program_folder("mlp") / "model.pt2", {.inputs = {{"x", x}}});
+  CHECK(run_imported(fixed, {}, false).at("logits").shape() == std::vector<std::int64_t>{2, 3});
+}
