@@ -7,6 +7,7 @@
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/kernels/kernel_store.h"
+#include "tests/support/programs/least_budget.h"
 
 /// Rematerialization: less memory, the same bits.
 using namespace lathe;
@@ -56,16 +57,7 @@ Tensors train(Executable& executable, const Model& model) {
 }
 
 std::int64_t least(const Model& model, AttentionFusion attention) {
-  try {
-    (void)compile(model.step, within(1, attention));
-  } catch (const UserError& error) {
-    const std::string text = error.what();
-    const auto at = text.find(" bytes are the least");
-    REQUIRE(at != std::string::npos);
-    return std::stoll(text.substr(text.rfind(' ', at - 1)));
-  }
-  FAIL("one byte is enough");
-  return 0;
+  return lathe::test::least_budget(model.step, within({}, attention), sizes).value();
 }
 
 /// Runs with budgets from unlimited down to the minimum: the actual peak fits, never rises, and the results keep
