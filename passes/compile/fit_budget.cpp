@@ -123,7 +123,7 @@ class Rematerializer {
     NodeMap<int> copied(graph, -1);  // the node that it is a copy of, in the graph without copies
     for (std::size_t w = 0; w < wanted.size(); ++w)
       for (std::size_t v = 0; v < wanted[w].values.size(); ++v)
-        copied[copies[w][v]] = old[wanted[w].values[v].index].node;
+        if (copies[w][v].valid()) copied[copies[w][v]] = old[wanted[w].values[v].index].node;
     std::vector<Origin> result;
     std::size_t next = 0;
     for (const ValueId id : all_values(graph)) {

@@ -10,10 +10,10 @@
 #include "runtime/executable_program.h"
 #include "runtime/target.h"
 #include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/graphs/least_budget.h"
 #include "tests/support/graphs/recurrent_cases.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/kernels/kernel_store.h"
-#include "tests/support/programs/least_budget.h"
 
 /// Loops within a memory budget: less memory, the same bits.
 using namespace lathe;

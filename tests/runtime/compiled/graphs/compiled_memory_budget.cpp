@@ -5,9 +5,9 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable_program.h"
 #include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/graphs/least_budget.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/kernels/kernel_store.h"
-#include "tests/support/programs/least_budget.h"
 
 /// Rematerialization: less memory, the same bits.
 using namespace lathe;
