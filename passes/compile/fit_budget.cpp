@@ -141,7 +141,17 @@ class Rematerializer {
                     least.graph.name, format_bytes(budget_.bytes), format_bytes(least.bytes()),
                     format_bytes(least.plan.argument_bytes), format_bytes(least.plan.arena_bytes)),
         "memory_budget",
-        fmt::format("{} bytes are the least; a smaller batch or sequence needs less", least.bytes()));
+        fmt::format("{} bytes are the least; a smaller batch or sequence needs less{}", least.bytes(), loop_hint()));
+  }
+
+  /// Segments of a loop that the user sets also add up the gradients of weights, in another order.
+  std::string loop_hint() const {
+    return from_.loops.empty()
+               ? ""
+               : fmt::format(
+                     ", and so do {} and its gradient with LoopOptions::checkpoint_every, whose sums round "
+                     "differently",
+                     from_.loops[0].what);
   }
 
   const Compilation& from_;
