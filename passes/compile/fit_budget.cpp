@@ -144,14 +144,13 @@ class Rematerializer {
         fmt::format("{} bytes are the least; a smaller batch or sequence needs less{}", least.bytes(), loop_hint()));
   }
 
-  /// Segments of a loop that the user sets also add up the gradients of weights, in another order.
+  /// Returns advice about loops. Segments that the user sets also add up the gradients of weights, in another order.
   std::string loop_hint() const {
-    return from_.loops.empty()
-               ? ""
-               : fmt::format(
-                     ", and so do {} and its gradient with LoopOptions::checkpoint_every, whose sums round "
-                     "differently",
-                     from_.loops[0].what);
+    if (from_.loops.empty()) return "";
+    std::string hint = ". LoopOptions::checkpoint_every saves more than a budget, with other roundings";
+    for (const LoopDecision& each : from_.loops)
+      if (each.every == 0) hint += fmt::format("; {} does not run again: {}", each.what, each.left_alone);
+    return hint;
   }
 
   const Compilation& from_;

@@ -25,37 +25,42 @@ class LoopFitter {
   void run() {
     const std::vector<SegmentChoice> choices = find_choices();
     if (choices.empty()) return;
-    BudgetFit best = try_budget(now_);
-    if (best.fits) return;
-    const std::set<std::string> sums = kinds_of(now_.graph);
-    std::vector<LoopSegments> chosen;
+    best_ = try_budget(now_);
+    if (!best_.fits) sums_ = kinds_of(now_.graph);
     Graph graph = now_.graph;
     for (const SegmentChoice& choice : choices) {
-      if (best.fits) break;
-      chosen.push_back(choice.loops);
-      Compilation trial = now_;
-      trial.graph = checkpoint_loops(now_.graph, chosen);
-      verify(trial.graph);
       LoopDecision decision = decision_of(choice.loops.pair, choice.trips);
-      if (kinds_of(trial.graph) != sums) {
-        decision.left_alone = "a sum would be computed in another order";
-      } else if (const BudgetFit fit = try_budget(trial); fit.bytes >= best.bytes) {
-        decision.left_alone = "the program would not take less memory";
-      } else {
-        best = fit;
-        graph = std::move(trial.graph);
-        decision.every = choice.loops.every;
-        decision.saved = static_cast<std::int64_t>(choice.saved);
-        decision.kept = static_cast<std::int64_t>(choice.kept);
-        decision.bytes_together = fit.bytes;
-      }
-      if (decision.every == 0) chosen.pop_back();
+      if (best_.fits)
+        decision.left_alone = "the budget is met without it";
+      else
+        decide(choice, decision, graph);
       now_.loops.push_back(std::move(decision));
     }
     now_.graph = std::move(graph);
   }
 
  private:
+  /// Rewrites one more loop, unless that does not help.
+  void decide(const SegmentChoice& choice, LoopDecision& decision, Graph& graph) {
+    chosen_.push_back(choice.loops);
+    Compilation trial = now_;
+    trial.graph = checkpoint_loops(now_.graph, chosen_);
+    verify(trial.graph);
+    if (kinds_of(trial.graph) != sums_) {
+      decision.left_alone = "a sum would be computed by another kind of kernel";
+    } else if (const BudgetFit fit = try_budget(trial); fit.bytes >= best_.bytes) {
+      decision.left_alone = "the program would not take less memory";
+    } else {
+      best_ = fit;
+      graph = std::move(trial.graph);
+      decision.every = choice.loops.every;
+      decision.saved = static_cast<std::int64_t>(choice.saved);
+      decision.kept = static_cast<std::int64_t>(choice.kept);
+      decision.bytes_together = fit.bytes;
+    }
+    if (decision.every == 0) chosen_.pop_back();
+  }
+
   std::set<std::string> kinds_of(const Graph& graph) const {
     return sum_kinds(graph, now_.machine, now_.request.lower);
   }
@@ -91,6 +96,9 @@ class LoopFitter {
 
   Compilation& now_;
   const DimBindings& dims_;
+  BudgetFit best_;  // of the program with the chosen loops
+  std::vector<LoopSegments> chosen_;
+  std::set<std::string> sums_;  // without rewritten loops
 };
 
 }  // namespace
