@@ -16,7 +16,7 @@ namespace lathe {
 /// [memory_dims] for an unbound dim.
 void fit_budget(Compilation& now);
 
-/// What fit_budget() would reach.
+/// The result of a search for a graph within a budget.
 struct BudgetFit {
   bool fits = false;
   std::int64_t bytes = 0;  ///< of the whole program: the smallest size reached if it does not fit

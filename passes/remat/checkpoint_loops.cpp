@@ -12,6 +12,7 @@
 #include "ir/tensor/loop_views.h"
 #include "ir/tensor/node_map.h"
 #include "passes/fusion/affine.h"
+#include "passes/remat/kept_carries.h"
 #include "passes/remat/segment_body.h"
 
 namespace lathe {
@@ -19,8 +20,6 @@ namespace lathe {
 using namespace ir;
 
 namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 /// A loop in the graph that is rewritten.
 struct OldLoop {
@@ -36,32 +35,6 @@ Shape with_lead(std::initializer_list<Dim> lead, const Shape& shape) {
   Shape found{lead};
   for (const Dim& dim : shape) found.push_back(dim);
   return found;
-}
-
-/// Whether a value is in memory until the loop that starts at `reader` runs.
-bool is_kept_until(const Graph& graph, ValueId value, ValueId reader) {
-  const auto reads = [&](ValueId id) {
-    return std::ranges::find(graph[id].operands, value) != graph[id].operands.end();
-  };
-  for (ValueId id = reader; id.index < graph.size(); ++id.index)
-    if (reads(id)) return true;
-  return std::ranges::find(graph.outputs, value, &Output::value) != graph.outputs.end();
-}
-
-/// Returns a result of the saver that is saved until the reader runs and has the carry before each iteration; -1 if
-/// there is none.
-int stack_of_carry(const Graph& graph, const LoopPair& pair, int carry) {
-  const Node& saver = graph[pair.saver];
-  const Graph& body = loop_body(saver).graph();
-  const std::vector<ValueId> nodes = nodes_of_loop(graph, pair.saver);
-  const ValueId state = body.arguments()[at(carry)];
-  for (int r = carry_count(saver); r < static_cast<int>(nodes.size()); ++r) {
-    if (!nodes[at(r)].valid() || std::ranges::find(pair.again, r) != pair.again.end()) continue;
-    ValueId value = body.outputs[at(r - carry_count(saver))].value;
-    while (body[value].op == &ops::contiguous) value = body[value].operands[0];
-    if (value == state && is_kept_until(graph, nodes[at(r)], pair.reader)) return r;
-  }
-  return -1;
 }
 
 /// Rewrites the pairs of one graph. Nodes are copied as they are, for equal nodes of a prepared graph must not become
@@ -92,6 +65,8 @@ class LoopRewriter {
   }
 
  private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
   ValueId now(ValueId old) const {
     LATHE_ASSERT(now_[old].valid());
     return now_[old];
@@ -364,12 +339,6 @@ Graph rewrite(Graph graph, const std::optional<Body>& body, std::span<const Loop
 }  // namespace
 
 std::optional<Dim> segment_count(const Dim& trips, std::int64_t every) { return trips.unnamed().divided_by(every); }
-
-std::vector<bool> stored_carries(const Graph& graph, const LoopPair& pair) {
-  std::vector<bool> stored;
-  for (int c = 0; c < carry_count(graph[pair.saver]); ++c) stored.push_back(stack_of_carry(graph, pair, c) < 0);
-  return stored;
-}
 
 Graph checkpoint_loops(const Graph& graph, std::span<const LoopSegments> pairs) {
   return rewrite(Graph(graph), std::nullopt, pairs);

@@ -17,10 +17,6 @@ struct LoopSegments {
 /// dims.
 std::optional<Dim> segment_count(const Dim& trips, std::int64_t every);
 
-/// Returns for each carry of the saver whether a checkpoint must be stored: no stack that the pair keeps has it.
-/// `graph` contains both loops.
-std::vector<bool> stored_carries(const ir::Graph& graph, const LoopPair& pair);
-
 /// Rewrites pairs of loops of a prepared graph. The saver becomes a loop over segments that keeps the carries before
 /// each segment; the reader becomes a loop over segments that first runs the saver's iterations of the segment. The
 /// bodies of both loops stay what they are, so all results keep their bits. `pairs` are those of find_loop_pairs()

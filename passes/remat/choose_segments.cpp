@@ -7,6 +7,7 @@
 #include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
 #include "passes/fusion/inline_policy.h"
+#include "passes/remat/kept_carries.h"
 #include "passes/remat/work.h"
 
 namespace lathe {

@@ -7,7 +7,7 @@
 
 namespace lathe {
 
-/// Builds a loop over segments: its operands in the graph around it, and its body, whose arguments stand for them.
+/// Builds a loop over segments: its operands in the graph around it, and its body, which has an argument for each.
 /// Operands are added first, then the body is opened. An operand that is added twice has one argument.
 class SegmentBody {
  public:

@@ -4,6 +4,7 @@
 
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/remat/choose_segments.h"
+#include "passes/remat/kept_carries.h"
 #include "tests/passes/support.h"
 
 using namespace lathe;
