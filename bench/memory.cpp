@@ -22,10 +22,7 @@ namespace {
 
 using namespace lathe;
 
-void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most,
-            const RowChunks& chunks = {}) {
-  const Program program =
-      lower(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, cpu_machine(unnamed_cpu()));
+void report(const std::string& title, const Program& program, const DimBindings& dims, int most) {
   const MemoryPlan plan = plan_memory(program, dims);
   int copies = 0;
   for (const Launch& launch : program.launches) copies += launch.info.role == KernelRole::copy ? 1 : 0;
@@ -35,6 +32,26 @@ void report(const std::string& title, const ir::Graph& step, const DimBindings& 
              static_cast<double>(plan.arena_bytes) / static_cast<double>(std::max<std::int64_t>(plan.lower_bound, 1)),
              static_cast<double>(plan.argument_bytes) * mega, static_cast<double>(plan.total_bytes()) * mega, copies);
   if (most > 0) fmt::print("{}", describe(plan, program, most));
+}
+
+void report(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most,
+            const RowChunks& chunks = {}) {
+  report(title, lower(ir::run_pipeline(step, ir::default_pipeline(chunks)).graph, cpu_machine(unnamed_cpu())), dims,
+         most);
+}
+
+/// Reports the step without a budget, and within the smallest one.
+void report_least(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most) {
+  const ir::Graph graph = ir::run_pipeline(step, ir::default_pipeline()).graph;
+  const Machine machine = cpu_machine(unnamed_cpu());
+  Program program = lower(graph, machine);
+  report(title, program, dims, most);
+  try {
+    for (;;)
+      program = lower(graph, machine, {.memory = MemoryBudget{plan_memory(program, dims).total_bytes() - 1, dims}});
+  } catch (const UserError&) {
+    report("  within the smallest budget", program, dims, most);
+  }
 }
 
 void budgets(const std::string& title, const ir::Graph& step, const DimBindings& dims, int most) {
@@ -79,6 +96,16 @@ ir::Graph recurrent_step(std::int64_t length, std::int64_t checkpoint_every) {
   return training_step(g, (last * last).mean(), AdamW{.lr = 1e-3});
 }
 
+/// A training step of an LSTM.
+ir::Graph lstm_step() {
+  const Dim batch{"B"};
+  Graph g{"lstm"};
+  const nn::Module root("Module", f32);
+  const nn::Lstm layer(root, "lstm", 256, 256);
+  const Tensor y = layer(g.input("x", f32, {batch, 1024, 256}));
+  return training_step(g, (y * y).mean(), AdamW{.lr = 1e-3});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,9 +133,14 @@ int main(int argc, char** argv) {
   const ir::Graph encoder_decoder =
       step(models::EncoderDecoderConfig{.src_vocab = Dim("src_vocab", 32000), .tgt_vocab = Dim("tgt_vocab", 32000)});
   report("encoder-decoder base, B=4 S=T=64", encoder_decoder, {{"B", 4}, {"S", 64}, {"T", 64}}, most);
-  for (const std::int64_t every : {0, 16, 64, 256})
-    report(every == 0 ? std::string("4096 iterations, B=32 d=256") : fmt::format("  a checkpoint every {}", every),
-           recurrent_step(4096, every), {{"B", 32}}, most);
+  report_least("4096 iterations, B=32 d=256", recurrent_step(4096, 0), {{"B", 32}}, most);
+  for (const std::int64_t every : {16, 64, 256})
+    report(fmt::format("  a checkpoint every {}", every), recurrent_step(4096, every), {{"B", 32}}, most);
+  report_least("LSTM, B=32 T=1024 d=256", lstm_step(), {{"B", 32}}, most);
+  models::GptConfig stacked = models::gpt2_config();
+  stacked.stacked = true;
+  report_least("GPT-2 124M, stacked, B=4 T=64", step(stacked), {{"B", 4}, {"T", 64}}, most);
+  report_least("GPT-2 124M, stacked, B=1 T=1024", step(stacked), {{"B", 1}, {"T", 1024}}, most);
   if (argc <= 2) return 0;
   budgets("GPT-2 124M, B=4 T=64", gpt2, {{"B", 4}, {"T", 64}}, most);
   budgets("GPT-2 124M, B=1 T=1024", gpt2, {{"B", 1}, {"T", 1024}}, most);

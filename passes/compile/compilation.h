@@ -15,14 +15,26 @@
 
 namespace lathe {
 
+/// What "checkpoint-loops" decided about a loop whose outputs another loop reads.
+struct LoopDecision {
+  std::string what;        ///< "@step rnn.cpp:12"
+  std::int64_t trips = 0;  ///< iterations at the sizes of the budget
+  std::int64_t every = 0;  ///< iterations that are run again at a time; 0: the loop is left alone
+  std::int64_t saved = 0,
+               kept = 0;  ///< bytes of the values that are not saved; of checkpoints and one segment's values
+  std::int64_t bytes_together = 0;  ///< memory of the whole program with this and all previous loops rewritten
+  std::string left_alone;           ///< the reason if `every` is 0
+};
+
 /// A graph during compilation, from the first rewrite to code. The stages that have run determine which members are
 /// set: `graph` always, `regions` after "fuse", `program` after "kernels", `plan` after "memory-plan".
 struct Compilation : Lowered {
   CompileRequest request;
   Machine machine;
-  ir::NodeMap<bool> recomputed = {};  ///< set by "rematerialize": whether a node is a copy for a late reader
+  std::vector<LoopDecision> loops = {};  ///< set by "checkpoint-loops", in the order of the decisions
+  ir::NodeMap<bool> recomputed = {};     ///< set by "rematerialize": whether a node is a copy for a late reader
   std::vector<RecomputedKind> recomputed_kinds = {};  ///< the same by kind, in the order of the decisions
-  std::shared_ptr<KernelPool> pool = {};              ///< kernels built by "rematerialize"
+  std::shared_ptr<KernelPool> pool = {};              ///< kernels built by "checkpoint-loops" and "rematerialize"
   std::optional<MemoryPlan> plan = {};
   std::vector<PassRun> runs = {};  ///< the stages that ran, in order
   std::size_t next = 0;            ///< the first stage of stages_of(machine) that has not run

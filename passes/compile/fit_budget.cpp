@@ -6,10 +6,9 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
-#include "ir/tensor/op/op.h"
+#include "passes/compile/sum_kinds.h"
 #include "passes/lowering/lower.h"
 #include "passes/program/collective_order.h"
 #include "passes/remat/candidates.h"
@@ -38,30 +37,18 @@ struct Attempt {
   std::int64_t bytes() const { return plan.total_bytes(); }
 };
 
-void require_sizes(const Graph& graph, const DimBindings& dims) {
-  const std::vector<std::string> missing = unbound_dims(graph, dims);
-  if (!missing.empty())
-    throw UserError(fmt::format("a memory budget is judged at one size of each dim of @{}: {} {} none", graph.name,
-                                fmt::join(missing, ", "), missing.size() == 1 ? "has" : "have"),
-                    "memory_dims", "give their sizes with the budget");
-}
-
 class Rematerializer {
  public:
   explicit Rematerializer(const Compilation& from) : from_(from), budget_(*from.request.lower.memory) {}
 
+  BudgetFit fit() {
+    const Attempt now = search();
+    return {.fits = now.bytes() <= budget_.bytes, .bytes = now.bytes()};
+  }
+
   void run(Compilation& result) {
-    const Graph& graph = from_.graph;
-    require_sizes(graph, budget_.dims);
-    std::vector<Origin> origins;
-    for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) origins.push_back({i, false});
-    Attempt now = attempt(graph, std::move(origins));
-    for (const ValueId id : all_values(graph)) sums_.push_back(how_summed(now, id));
-    while (now.bytes() > budget_.bytes) {
-      auto next = improve(now);
-      if (!next) fail(now);
-      now = std::move(*next);
-    }
+    Attempt now = search();
+    if (now.bytes() > budget_.bytes) fail(now);
     result.recomputed = copies_among(now.graph, now.origins);
     result.recomputed_kinds = std::move(recomputed_);
     result.graph = std::move(now.graph);
@@ -74,6 +61,21 @@ class Rematerializer {
     return copies;
   }
 
+  /// Returns the first attempt that fits, or the smallest one.
+  Attempt search() {
+    const Graph& graph = from_.graph;
+    std::vector<Origin> origins;
+    for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) origins.push_back({i, false});
+    Attempt now = attempt(graph, std::move(origins));
+    for (const ValueId id : all_values(graph)) sums_.push_back(how_summed(now.graph, now.regions, id));
+    while (now.bytes() > budget_.bytes) {
+      auto next = improve(now);
+      if (!next) break;
+      now = std::move(*next);
+    }
+    return now;
+  }
+
   Attempt attempt(Graph graph, std::vector<Origin> origins) const {
     const LowerOptions& options = from_.request.lower;
     FusionPlan regions = fuse_regions(graph, from_.machine, options, copies_among(graph, origins));
@@ -83,23 +85,11 @@ class Rematerializer {
     return {std::move(graph), std::move(origins), std::move(program), std::move(plan), std::move(regions)};
   }
 
-  /// Describes the kind of region that computes a sum, because another kind may produce other bits. Empty for other
-  /// values.
-  static std::string how_summed(const Attempt& attempt, ValueId id) {
-    const Node& node = attempt.graph[id];
-    const bool sums = node.op->as<Reduce>() || node.op->as<Contraction>() || node.op == &ops::scatter_add;
-    if (!sums || attempt.regions.region(id) < 0) return "";
-    const Region& region = attempt.regions.regions[attempt.regions.region(id)];
-    const bool added_to = region.kind() == RegionKind::scatter && region.members.size() > 1;
-    return fmt::format("{} {} {} {}", static_cast<int>(region.kind()), region.domain.to_string(),
-                       region.folded_dims(), added_to);
-  }
-
   /// Whether every sum, including copies, is computed as in the graph without copies.
   bool sums_as_before(const Attempt& attempt) const {
     for (const ValueId id : all_values(attempt.graph)) {
       const Origin& origin = attempt.origins[id.index];
-      if (how_summed(attempt, id) != sums_[origin.node]) return false;
+      if (how_summed(attempt.graph, attempt.regions, id) != sums_[origin.node]) return false;
     }
     return true;
   }
@@ -133,7 +123,7 @@ class Rematerializer {
     NodeMap<int> copied(graph, -1);  // the node that it is a copy of, in the graph without copies
     for (std::size_t w = 0; w < wanted.size(); ++w)
       for (std::size_t v = 0; v < wanted[w].values.size(); ++v)
-        copied[copies[w][v]] = old[wanted[w].values[v].index].node;
+        if (copies[w][v].valid()) copied[copies[w][v]] = old[wanted[w].values[v].index].node;
     std::vector<Origin> result;
     std::size_t next = 0;
     for (const ValueId id : all_values(graph)) {
@@ -151,7 +141,16 @@ class Rematerializer {
                     least.graph.name, format_bytes(budget_.bytes), format_bytes(least.bytes()),
                     format_bytes(least.plan.argument_bytes), format_bytes(least.plan.arena_bytes)),
         "memory_budget",
-        fmt::format("{} bytes are the least; a smaller batch or sequence needs less", least.bytes()));
+        fmt::format("{} bytes are the least; a smaller batch or sequence needs less{}", least.bytes(), loop_hint()));
+  }
+
+  /// Returns advice about loops. Segments that the user sets also add up the gradients of weights, in another order.
+  std::string loop_hint() const {
+    if (from_.loops.empty()) return "";
+    std::string hint = ". LoopOptions::checkpoint_every saves more than a budget, with other roundings";
+    for (const LoopDecision& each : from_.loops)
+      if (each.every == 0) hint += fmt::format("; {} does not run again: {}", each.what, each.left_alone);
+    return hint;
   }
 
   const Compilation& from_;
@@ -163,6 +162,22 @@ class Rematerializer {
 
 }  // namespace
 
-void fit_budget(Compilation& now) { Rematerializer(now).run(now); }
+void require_budget_sizes(const Compilation& now) {
+  const std::vector<std::string> missing = unbound_dims(now.graph, now.request.lower.memory->dims);
+  if (!missing.empty())
+    throw UserError(fmt::format("a memory budget is judged at one size of each dim of @{}: {} {} none",
+                                now.graph.name, fmt::join(missing, ", "), missing.size() == 1 ? "has" : "have"),
+                    "memory_dims", "give their sizes with the budget");
+}
+
+void fit_budget(Compilation& now) {
+  require_budget_sizes(now);
+  Rematerializer(now).run(now);
+}
+
+BudgetFit try_budget(const Compilation& now) {
+  require_budget_sizes(now);
+  return Rematerializer(now).fit();
+}
 
 }  // namespace lathe

@@ -16,4 +16,15 @@ namespace lathe {
 /// [memory_dims] for an unbound dim.
 void fit_budget(Compilation& now);
 
+/// The result of a search for a graph within a budget.
+struct BudgetFit {
+  bool fits = false;
+  std::int64_t bytes = 0;  ///< of the whole program: the smallest size reached if it does not fit
+};
+/// Same decisions as fit_budget(), without changing the graph. Throws UserError [memory_dims].
+BudgetFit try_budget(const Compilation& now);
+
+/// Throws UserError [memory_dims] unless the budget of the request has a size for every dim of the graph.
+void require_budget_sizes(const Compilation& now);
+
 }  // namespace lathe

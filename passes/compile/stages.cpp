@@ -10,6 +10,7 @@
 #include "passes/chunks/chunk_rows.h"
 #include "passes/compile/compilation.h"
 #include "passes/compile/fit_budget.h"
+#include "passes/compile/fit_loops.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/attention/require_attention.h"
 #include "passes/fusion/prepare/cast_before_views.h"
@@ -54,8 +55,15 @@ Graph required(Graph graph, const Machine& machine) {
   return graph;
 }
 
-std::string rematerialize(Compilation& now) {
+std::string checkpoint(Compilation& now) {
   now.pool = std::make_shared<KernelPool>();
+  fit_loops(now);
+  const auto rewritten = std::ranges::count_if(now.loops, [](const LoopDecision& each) { return each.every > 0; });
+  return fmt::format("{} loops with checkpoints", rewritten);
+}
+
+std::string rematerialize(Compilation& now) {
+  if (!now.pool) now.pool = std::make_shared<KernelPool>();
   fit_budget(now);
   ir::verify(now.graph);
   return "";
@@ -240,6 +248,14 @@ const std::vector<Stage>& stages() {
        .enabled = [](const Request& r) { return r.lower.attention == AttentionFusion::required; },
        .pass = [](Graph g, const Request&, const Machine& m) { return required(std::move(g), m); }},
 
+      {.part = Part::lowering,
+       .name = "checkpoint-loops",
+       .doc = "with a memory budget, loops keep some carries, and their gradients run iterations again",
+       .option = "--memory-budget and --dim",
+       .enabled = [](const Request& r) { return r.lower.memory.has_value(); },
+       .available = [](const Machine& m) { return m.keeps_budgets; },
+       .step = checkpoint,
+       .print = [](const Compilation& now) { return ir::print(now.graph); }},
       {.part = Part::lowering,
        .name = "rematerialize",
        .doc = "with a memory budget, values are recomputed for late readers",

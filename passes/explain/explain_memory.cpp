@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "ir/support/visible.h"
 #include "passes/compile/compilation.h"
 #include "passes/memory/memory_plan.h"
@@ -37,6 +39,21 @@ std::string memory_text(const Cost& cost) {
 
 double percent_more(double before, double after) { return before > 0 ? 100 * (after / before - 1) : 0; }
 
+/// Describes the decisions about loops.
+std::string loops_text(const std::vector<LoopDecision>& loops) {
+  std::string text, left_alone;
+  for (const LoopDecision& each : loops) {
+    if (each.every == 0)
+      left_alone += fmt::format("  {}: {}\n", each.what, each.left_alone);
+    else
+      text += fmt::format("  {:>9}  {}: {} of {} iterations at a time; {} of saved values become {}\n",
+                          format_bytes(each.bytes_together), each.what, each.every, each.trips,
+                          format_bytes(each.saved), format_bytes(each.kept));
+  }
+  if (!text.empty()) text = "loops that run again for their gradients, and the total memory after each:\n" + text;
+  return left_alone.empty() ? text : text + "loops that do not run again:\n" + left_alone;
+}
+
 std::string with_dims(const DimBindings& dims) {
   std::vector<std::string> texts;
   for (const auto& [name, size] : dims) texts.push_back(fmt::format("{}={}", name, size));
@@ -60,8 +77,10 @@ std::string explain_memory(const ir::Graph& graph, const Machine& machine, const
   std::string text =
       fmt::format("@{}{}: {}\nwithin a budget of {}: {}\n", visible(graph.name), with_dims(budget.dims),
                   memory_text(before), format_bytes(budget.bytes), memory_text(after));
-  if (within.recomputed.empty()) return text + "nothing is recomputed\n";
-  text += "recomputed for late uses, and the total memory after each:\n";
+  text += loops_text(limited.loops);
+  const bool runs_again = std::ranges::any_of(limited.loops, [](const LoopDecision& each) { return each.every > 0; });
+  if (within.recomputed.empty() && !runs_again) return text + "nothing is recomputed\n";
+  if (!within.recomputed.empty()) text += "recomputed for late uses, and the total memory after each:\n";
   for (const RecomputedKind& kind : within.recomputed)
     text += fmt::format("  {:>9}  {}, {} value{}\n", format_bytes(kind.bytes_together), kind.what, kind.values,
                         kind.values == 1 ? "" : "s");

@@ -7,9 +7,9 @@
 
 namespace lathe {
 
-/// Describes the effect of a memory budget on a graph: the memory without and with it, the kinds of values that are
-/// recomputed in order of the decisions, and the work and memory traffic per run. Throws the UserErrors of
-/// fit_budget().
+/// Describes the effect of a memory budget on a graph: the memory without and with it, the loops that run again and
+/// those that do not, with the reason, the kinds of values that are recomputed, both in order of the decisions, and
+/// the work and memory traffic per run. Throws the UserErrors of fit_budget().
 ///
 ///   @gpt with B=4, T=64: 1.73 GiB, including an arena of 345 MiB
 ///   within a budget of 1.6 GiB: 1.58 GiB, including an arena of 192 MiB

@@ -17,6 +17,7 @@
 #include "passes/fusion/inline_policy.h"
 #include "passes/fusion/reads.h"
 #include "passes/fusion/regions/own_region.h"
+#include "passes/remat/work.h"
 
 namespace lathe {
 
@@ -25,7 +26,6 @@ using namespace ir;
 namespace {
 
 constexpr std::size_t most_copied = 128;  // nodes per value
-constexpr double memory_work = 32;        // of moving an element through memory, in multiply-adds; rough
 constexpr int negligible = 16;            // a value this many times smaller may be kept longer
 
 class CandidateFinder {

@@ -34,12 +34,11 @@ class Recomputer {
     return std::move(to_);
   }
 
-  std::vector<std::vector<ValueId>> made() const {
+  std::vector<std::vector<ValueId>> made(std::span<const Recomputation> wanted) const {
     std::vector<std::vector<ValueId>> found;
-    for (const Copies& copies : copies_) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
       found.emplace_back();
-      for (const auto& [value, copy] : copies)
-        if (copy.valid()) found.back().push_back(copy);
+      for (const ValueId value : wanted[i].values) found.back().push_back(copies_[i].at(value));
     }
     return found;
   }
@@ -97,7 +96,7 @@ Graph recompute(const Graph& graph, std::span<const Recomputation> wanted,
                 std::vector<std::vector<ValueId>>* copies) {
   Recomputer recomputer(graph, wanted);
   Graph result = recomputer.run();
-  if (copies) *copies = recomputer.made();
+  if (copies) *copies = recomputer.made(wanted);
   return result;
 }
 

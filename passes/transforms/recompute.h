@@ -23,7 +23,8 @@ struct Recomputation {
 ///   %2 = sum %1 {dims=[]}               %2 = sum %1 {dims=[]}
 ///   %3 = mul %1, %2                     %3 = exp %x
 ///                                       %4 = mul %3, %2        for {.values = {%1}, .readers = {%3}}
-/// `copies`, if given, receives the copies of each recomputation's values in the new graph, in order.
+/// `copies`, if given, receives the copy of each of a recomputation's values in the new graph, in their order; an
+/// invalid id for a value that no reader needs.
 Graph recompute(const Graph& graph, std::span<const Recomputation> wanted,
                 std::vector<std::vector<ValueId>>* copies = nullptr);
 

@@ -125,6 +125,7 @@ TEST_CASE("every stage that opt lists can be dumped", "[tools]") {
                                                     {"shard", "--mesh data=2 "},
                                                     {"ring", "--mesh data=2 --ring always "},
                                                     {"require-attention", "--require-fused "},
+                                                    {"checkpoint-loops", "--memory-budget 1GiB "},
                                                     {"rematerialize", "--memory-budget 1GiB "}};
   for (const std::string target : {"host", "x86-64-v3", "cuda:sm_80", "cuda:sm_90a"}) {
     std::istringstream list(run_lathe(scratch, "opt --list --target " + target).out);
@@ -380,7 +381,7 @@ TEST_CASE("a memory budget is listed, shown and accepted for CPUs only", "[tools
       scratch.write("exp.lathe", "graph @g(input %x: f32[4, 8]) {\n%1 = exp %x\noutput \"y\" %1\n}\n");
   CHECK_THAT(run_lathe(scratch, "opt --list --target host").out, Contains("rematerialize"));
   CHECK_THAT(run_lathe(scratch, "opt --list --target cuda").out, !Contains("rematerialize"));
-  for (const std::string stage : {"cse", "rematerialize", "cuda"})
+  for (const std::string stage : {"cse", "checkpoint-loops", "rematerialize", "cuda"})
     check_refused(run_lathe(scratch, "dump --target cuda --memory-budget 1GiB --after " + stage + " " + file),
                   "[memory_target]");
 }

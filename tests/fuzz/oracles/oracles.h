@@ -28,6 +28,9 @@ struct Oracle {
 /// Matmuls in row chunks, and gradients through them, compute the same: for the graph with a loss on top.
 Complaint in_chunks(const Case& from);
 
+/// Pairs of loops in segments of random lengths have the same results, to the bit: oracle_segments.cpp.
+Complaint in_segments(const Case& from);
+
 /// Any values of the graph as its only outputs are the same in compiled code, with memory initially filled with NaNs,
 /// and in the interpreter: oracle_values.cpp. The second function returns a case for each set of values.
 Complaint exposed(const Case& from);

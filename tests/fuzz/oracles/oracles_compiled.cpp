@@ -3,6 +3,7 @@
 #include "tests/fuzz/every_kernel.h"
 #include "tests/fuzz/oracles/oracles.h"
 #include "tests/fuzz/reference.h"
+#include "tests/support/graphs/least_budget.h"
 #include "tests/support/kernels/cpu_infos.h"
 #include "tests/support/programs/guarded_program.h"
 #include "tests/support/programs/memory_store.h"
@@ -96,6 +97,30 @@ Complaint kernels(const Case& from) {
   return std::nullopt;
 }
 
+/// Compares a program within the smallest possible memory budget with one without a budget.
+Complaint budget(const Case& from) {
+  const CompileOptions options{.threads = 1, .cache = &compiled_kernels(), .poison = true};
+  const std::optional<std::int64_t> least = test::least_budget(from.graph, options, from.sizes[0]);
+  if (!least) return std::nullopt;
+  Executable free = compile(from.graph, options);
+  CompileOptions limited = options;
+  limited.lower.memory = MemoryBudget{*least, from.sizes[0]};
+  Executable within = compile(from.graph, limited);
+  for (const DimBindings& dims : from.sizes) {
+    const Tensors arguments = arguments_of(from, dims);
+    const auto run = [&](Executable& executable) {
+      return outcome([&] { return test::run_with_states(executable, arguments); });
+    };
+    const Outcome expected = run(free), found = run(within);
+    if (expected.label != found.label)
+      return fmt::format("{}: '{}' without a budget, '{}' within {} bytes", test::to_string(dims), expected.label,
+                         found.label, *least);
+    if (const auto wrong = differing_bits(expected, found))
+      return fmt::format("{}, within {} bytes: {}", test::to_string(dims), *least, *wrong);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ObjectStore& compiled_kernels() {
@@ -115,6 +140,7 @@ std::span<const Oracle> compiled_oracles() {
        exposures},
       {"targets", "code for x86-64-v2 and v3 agrees with the interpreter", targets},
       {"library", "a C library for x86-64-v3 has the bits of machine code in this process", in_library},
+      {"budget", "within the smallest possible memory budget, results have the same bits", budget},
       {"kernels", "kernels access only their own memory, and read nothing uninitialized", kernels},
       {"loops", "kernels for x86-64-v4 and sm_90a print the same after parsing", loops},
       {"regions", "fused graphs for x86-64-v4 and sm_90a print the same after parsing, and have the same programs",

@@ -162,6 +162,8 @@ std::span<const Oracle> graph_oracles() {
       {"idempotence", "a pass does not change its own result", idempotence},
       {"finite-differences", "gradients agree with central differences of the loss", finite_differences},
       {"chunks", "a loss on top, in chunks of rows, and its gradients have the same meaning", in_chunks},
+      {"segments", "loops that run again for their gradients, segment by segment, have the same results",
+       in_segments},
       {"shard", "sharded over processes, the graph gives the results of one process, or is rejected with a label",
        divided},
       {"derived", "gradients of the simplified graph have the same meaning", gradients_after},

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/analysis/users.h"
 #include "ir/tensor/op/op.h"
 #include "tests/passes/support.h"
@@ -40,6 +41,23 @@ TEST_CASE("recompute: users see copies, which read each other", "[recompute]") {
 }
 )");
   check_same_meaning(graph, after, random_arguments(graph, {{"n", 3}}), 0);
+}
+
+TEST_CASE("recompute: a value that no reader needs has no copy", "[recompute]") {
+  const ir::Graph graph = parse(R"(graph @g(input %x: f64[n]) {
+  %1 = exp %x
+  %2 = tanh %x
+  %3 = sum %2 {dims=[]}
+  %4 = mul %1, %3
+  output "o" %4
+})");
+  const std::vector<Recomputation> wanted = {{{ValueId{1}, ValueId{2}}, {ValueId{4}}}};
+  std::vector<std::vector<ValueId>> copies;
+  const ir::Graph after = recompute(graph, wanted, &copies);
+  REQUIRE(copies.size() == 1);
+  REQUIRE(copies[0].size() == 2);
+  CHECK(after[copies[0][0]].op == &ops::exp);
+  CHECK_FALSE(copies[0][1].valid());
 }
 
 TEST_CASE("recompute: an empty request changes nothing", "[recompute]") {

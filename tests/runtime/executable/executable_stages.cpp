@@ -39,8 +39,9 @@ TEST_CASE("executable: its summary lists every stage that its graph went through
   const std::vector<std::string> all = stage_names(evaluation);
   CHECK(all[0] == "evaluation");
   CHECK(all[1] == "dce");
-  CHECK(std::vector(all.end() - 6, all.end()) ==
-        std::vector<std::string>{"rematerialize", "fuse", "kernels", "collectives", "memory-plan", "asm"});
+  CHECK(std::vector(all.end() - 7, all.end()) == std::vector<std::string>{"checkpoint-loops", "rematerialize", "fuse",
+                                                                          "kernels", "collectives", "memory-plan",
+                                                                          "asm"});
   CHECK(std::vector(shown.begin(), shown.begin() + 3) == std::vector<std::string>{"input", "evaluation", "dce"});
   CHECK(std::count(shown.begin(), shown.end(), "input") == 1);
   for (const PassRun& run : evaluation.summary().passes) {

@@ -79,7 +79,9 @@ class Dump {
   const std::vector<PassRun>& runs() const { return now_.runs; }
 
  private:
-  static bool is_graph(const Stage& stage) { return stage.pass || stage.name == "rematerialize"; }
+  static bool is_graph(const Stage& stage) {
+    return stage.pass || stage.name == "checkpoint-loops" || stage.name == "rematerialize";
+  }
 
   /// Runs the remaining stages up to this one.
   std::string text_after(const Stage& stage) {

@@ -5,6 +5,7 @@
 #include "passes/memory/memory_plan.h"
 #include "runtime/executable_program.h"
 #include "tests/runtime/compiled/check_compiled.h"
+#include "tests/support/graphs/least_budget.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/kernels/kernel_store.h"
 
@@ -56,16 +57,7 @@ Tensors train(Executable& executable, const Model& model) {
 }
 
 std::int64_t least(const Model& model, AttentionFusion attention) {
-  try {
-    (void)compile(model.step, within(1, attention));
-  } catch (const UserError& error) {
-    const std::string text = error.what();
-    const auto at = text.find(" bytes are the least");
-    REQUIRE(at != std::string::npos);
-    return std::stoll(text.substr(text.rfind(' ', at - 1)));
-  }
-  FAIL("one byte is enough");
-  return 0;
+  return lathe::test::least_budget(model.step, within({}, attention), sizes).value();
 }
 
 /// Runs with budgets from unlimited down to the minimum: the actual peak fits, never rises, and the results keep
