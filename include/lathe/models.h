@@ -4,6 +4,7 @@
 #include "frontend/models/encoder_decoder.h"
 #include "frontend/models/gpt.h"
 #include "frontend/models/llama.h"
+#include "models/import/loss/attached_loss.h"
 #include "models/import/import.h"
 #include "models/pretrained/encoders/embedder.h"
 #include "models/pretrained/image_models/image_model.h"

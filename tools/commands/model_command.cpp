@@ -15,9 +15,9 @@
 #include "models/finetune/step_graph.h"
 #include "models/import/import.h"
 #include "models/pretrained/lora/adapted_model.h"
-#include "passes/transforms/dce.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
+#include "tools/commands/imported_model.h"
 #include "tools/inputs/files.h"
 #include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
@@ -35,6 +35,8 @@ struct ModelOptions {
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0, batch = 0;
   double dropout = 0, lr = 3e-4;
   bool loss = false, step = false;
+  std::string loss_of;                                                     ///< of a file: KIND:OUTPUT,TARGET
+  std::vector<std::string> frozen;                                         ///< of a file
   std::string part = "logits", dtype = "f32", weights = "stored", inputs;  ///< for a directory
   std::filesystem::path adapter;
   std::optional<std::string> lora;  ///< for the step of a directory
@@ -195,19 +197,33 @@ bool names_folder(const std::string& name) {
 }
 
 /// Throws UserError [usage] for an option that has no effect on a file.
-void require_effects_on_file(const CLI::App& command, const std::string& file) {
-  const std::set<std::string> known{"NAME", "--output", "--values", "--precision"};
+void require_effects_on_file(const CLI::App& command, const ModelOptions& options) {
+  std::set<std::string> known{"NAME", "--output", "--values", "--precision", "--loss", "--step"};
+  if (options.step) known.insert({"--lr", "--seed", "--freeze"});
   for (const CLI::Option* option : command.get_options())
     if (option->count() > 0 && !known.contains(option->get_name()))
-      throw UserError(fmt::format("{} has no effect on {}, which is imported as it is", option->get_name(), file),
-                      "usage", "leave it out");
+      throw UserError(
+          fmt::format("{} has no effect on {}, which is imported as it is", option->get_name(), options.name),
+          "usage", "leave it out");
+  if ((options.step || options.loss) && options.loss_of.empty())
+    throw UserError(fmt::format("{} has no loss of its own", options.name), "usage",
+                    "say which output to compare with which input, such as --loss cross_entropy:logits,labels");
 }
 
-/// Writes the graph of an ONNX or a .pt2 file, and the values of its parameters on request.
+/// Writes the graph of an ONNX or a .pt2 file, and the values of its parameters and states on request.
 void write_imported(const ModelOptions& options) {
-  const importing::ImportedGraph imported = importing::import_graph(options.name);
-  write_text(options.output, ir::print(with_precision(ir::dce(imported.graph.finish()), options.precision)));
-  if (!options.values.empty()) imported.parameters.save(options.values);
+  importing::ImportedGraph imported = importing::import_graph(options.name);
+  const ir::Graph graph =
+      imported_model(imported, {.loss = options.loss ? std::optional(options.loss_of) : std::nullopt,
+                                .step = options.step,
+                                .lr = options.lr,
+                                .frozen = options.frozen,
+                                .precision = options.precision});
+  write_text(options.output, ir::print(graph));
+  if (options.values.empty()) return;
+  for (const auto& [name, value] : initial_states(graph, options.seed))
+    if (!imported.parameters.contains(name)) imported.parameters.set(name, value);
+  imported.parameters.save(options.values);
 }
 
 void run(const ModelOptions& options) {
@@ -236,6 +252,33 @@ void add_training_options(CLI::App& command, ModelOptions& options) {
                                                  "Built-in model, ONNX or .pt2 file: also write the values of its "
                                                  "parameters and states to this .safetensors file (default: none)");
   seed(command.add_option("--seed", options.seed, "Seed of --values"))->capture_default_str()->needs(values);
+  command
+      .add_option("--freeze", options.frozen,
+                  "With --step and an ONNX or .pt2 file: parameters that are not trained, by a part of their names "
+                  "(repeatable; default: none)")
+      ->type_name("TEXT");
+}
+
+/// Adds the name of a built-in model, or the path of a directory or file.
+void add_name(CLI::App& command, std::string& model, const std::vector<std::string>& names) {
+  command.add_option("NAME", model, "Built-in model (see below), model or adapter directory, ONNX or .pt2 file")
+      ->required()
+      ->check(CLI::Validator(
+          [names](std::string& name) {
+            const bool is_path = importing::is_importable(name) || names_folder(name);
+            return is_path ? std::string() : CLI::IsMember(names)(name);
+          },
+          "{" + fmt::format("{}", fmt::join(names, ",")) + "}, DIR, FILE.onnx or FILE.pt2"));
+}
+
+CLI::Option* add_loss_option(CLI::App& command, std::string& loss) {
+  return command
+      .add_option(
+          "--loss", loss,
+          "Output the loss instead of the logits. An ONNX or .pt2 file needs the kind of loss, the output and "
+          "the input with its targets; kinds: cross_entropy, next_token, mse, binary_cross_entropy")
+      ->expected(0, 1)
+      ->type_name("[KIND:OUTPUT,TARGET]");
 }
 
 /// Adds the sizes of built-in models.
@@ -265,15 +308,7 @@ void add_model(CLI::App& app) {
     names.push_back(name);
     footer += fmt::format("  {:<18}{}\n", name, entry.doc);
   }
-  command
-      ->add_option("NAME", options->name, "Built-in model (see below), model or adapter directory, ONNX or .pt2 file")
-      ->required()
-      ->check(CLI::Validator(
-          [names](std::string& name) {
-            const bool is_path = importing::is_importable(name) || names_folder(name);
-            return is_path ? std::string() : CLI::IsMember(names)(name);
-          },
-          "{" + fmt::format("{}", fmt::join(names, ",")) + "}, DIR, FILE.onnx or FILE.pt2"));
+  add_name(*command, options->name, names);
   std::vector<std::string> parts;
   for (const auto& [part, value] : graph_parts()) parts.push_back(part);
   CLI::Option* const part =
@@ -294,22 +329,29 @@ void add_model(CLI::App& app) {
   add_adapter_option(*command, options->adapter);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   add_size_options(*command, *options);
-  command->add_flag("--loss", options->loss, "Output the loss instead of the logits");
+  CLI::Option* const loss = add_loss_option(*command, options->loss_of);
   CLI::Option* const step = command->add_flag("--step", options->step,
                                               "Write the whole training step with AdamW: forward, backward, update");
   step->excludes(part)->excludes(weights)->excludes(batch)->excludes(inputs);
   add_lora_option(*command, options->lora)->needs(step);
   add_precision_option(*command, options->precision);
   add_training_options(*command, *options);
-  command->footer(footer +
-                  "Examples:\n"
-                  "  lathe model gpt --layers 12 --step -o step.lathe\n"
-                  "  lathe model Llama-3.2-1B --part step --batch 1 -o token.lathe\n"
-                  "  lathe model model.onnx -o model.lathe --values weights.safetensors\n"
-                  "  lathe model bert-base-uncased --part states --inputs mask,positions -o states.lathe\n"
-                  "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
-  command->callback([options, command] {
-    if (importing::is_importable(options->name)) require_effects_on_file(*command, options->name);
+  command->footer(
+      footer +
+      "Examples:\n"
+      "  lathe model gpt --layers 12 --step -o step.lathe\n"
+      "  lathe model Llama-3.2-1B --part step --batch 1 -o token.lathe\n"
+      "  lathe model model.onnx -o model.lathe --values weights.safetensors\n"
+      "  lathe model model.pt2 --loss cross_entropy:output,labels --step -o step.lathe --values w.safetensors\n"
+      "  lathe model bert-base-uncased --part states --inputs mask,positions -o states.lathe\n"
+      "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
+  command->callback([options, command, loss] {
+    options->loss = loss->count() > 0;
+    if (importing::is_importable(options->name))
+      require_effects_on_file(*command, *options);
+    else if (!options->loss_of.empty())
+      throw UserError(fmt::format("--loss {}: {} has a loss of its own", options->loss_of, options->name), "usage",
+                      "write --loss alone, after the name of the model");
     run(*options);
   });
 }

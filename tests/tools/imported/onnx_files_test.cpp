@@ -37,9 +37,28 @@ TEST_CASE("onnx: lathe model writes the graph and the weights of an ONNX file", 
   CHECK_THAT(scratch.read("fc.lathe"), Contains("parameter %fc.weight: f32[4, 3]"));
   CHECK(run_lathe(scratch, "run fc.lathe --input fc.safetensors --random --dim n=2").status == 0);
   CHECK(run_lathe(scratch, "run fc.lathe --input " + model("external") + "--random --dim n=2").status == 0);
-  const auto step = run_lathe(scratch, "model " + model("external") + "--step");
-  CHECK(step.status == 1);
-  CHECK_THAT(step.err, Contains("--step has no effect on") && Contains("[usage]"));
+}
+
+TEST_CASE("onnx: lathe model writes the loss and the training step of an ONNX file", "[tools][onnx]") {
+  const Scratch scratch;
+  const std::string loss = "--loss mse:y,target ";
+  const auto forward = run_lathe(scratch, "model " + model("external") + loss);
+  CHECK_THAT(forward.out,
+             Contains("input %target: f32[n, 3]") && Contains("output \"loss\"") && !Contains("output \"y\""));
+  const auto wrote = run_lathe(scratch, "model " + model("external") + loss +
+                                            "--step --lr 0.01 --freeze bias -o step.lathe --values step.safetensors");
+  INFO(wrote.err);
+  CHECK(wrote.status == 0);
+  CHECK_THAT(scratch.read("step.lathe"), Contains("update %fc.weight") && !Contains("update %fc.bias"));
+  CHECK(run_lathe(scratch, "run step.lathe --input step.safetensors --random --dim n=2").status == 0);
+  const auto none = run_lathe(scratch, "model " + model("external") + "--step");
+  CHECK(none.status == 1);
+  CHECK_THAT(none.err, Contains("has no loss of its own  [usage]") && Contains("--loss cross_entropy:logits,labels"));
+  CHECK_THAT(run_lathe(scratch, "model " + model("external") + "--layers 3").err,
+             Contains("--layers has no effect on") && Contains("[usage]"));
+  CHECK_THAT(run_lathe(scratch, "model " + model("external") + loss + "--step --freeze nothing").err,
+             Contains("--freeze nothing: no parameter has a name with this text  [usage]"));
+  CHECK_THAT(run_lathe(scratch, "model gpt --loss mse:y,target").err, Contains("gpt has a loss of its own  [usage]"));
 }
 
 TEST_CASE("onnx: a damaged file is an error with the byte", "[tools][onnx]") {

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/import/import.h"
+
+namespace lathe::tools {
+
+/// The loss and the training step of a graph from another system.
+struct ImportedTraining {
+  std::optional<std::string> loss = {};  ///< KIND:OUTPUT,TARGET; none: the graph keeps its outputs
+  bool step = false;                     ///< with AdamW at the constant rate `lr`
+  double lr = 3e-4;
+  std::vector<std::string> frozen = {};  ///< parts of the names of parameters that the step does not train
+  std::string precision = "f32";
+};
+
+/// Returns the graph without unused ops, the graph of the loss alone, or its training step. Throws UserErrors: those
+/// of importing::attach_loss, and [usage] for a frozen name that no parameter has.
+ir::Graph imported_model(const importing::ImportedGraph& imported, const ImportedTraining& training);
+
+}  // namespace lathe::tools
