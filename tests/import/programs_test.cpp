@@ -3,12 +3,14 @@
 #include "frontend/grad.h"
 #include "frontend/ops/derived_ops.h"
 #include "frontend/ops/losses.h"
-#include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/printer.h"
+#include "tests/import/support/archive_writer.h"
 #include "tests/import/support/model_case.h"
 #include "tests/import/support/program_case.h"
 
 using namespace lathe;
 using namespace lathe::test;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -68,6 +70,16 @@ TEST_CASE("programs: gradients are those of PyTorch") {
   }
 }
 
+TEST_CASE("programs: the softmax of a decomposed attention is one op") {
+  CHECK_THAT(ir::print(program("encoder_core").graph.finish()), Contains("zero_masked=true"));
+  // A condition on scores of -1 is another function.
+  ProgramFile other("encoder_core");
+  other.replace("models/model.json", R"("name": "other", "arg": {"as_float": "-Infinity"})",
+                R"("name": "other", "arg": {"as_float": -1.0})");
+  const std::string text = ir::print(importing::import_graph(other.write()).graph.finish());
+  CHECK_THAT(text, Contains("where ") && !Contains("zero_masked=true"));
+}
+
 TEST_CASE("programs: an imported model is trained") {
   const importing::ImportedGraph gpt = program("gpt");
   const Dim batch("input_ids_0"), length("input_ids_1");
@@ -119,7 +131,7 @@ TEST_CASE("programs: the range of a size is checked at each run") {
   const importing::ImportedGraph mlp = program("mlp");
   const auto run = [&](std::int64_t n) { return run_imported(mlp, Tensors{{"x", HostTensor(f32, {n, 4})}}, false); };
   CHECK(run(64).at("logits").shape() == std::vector<std::int64_t>{64, 3});
-  CHECK_THROWS_WITH(run(65), Catch::Matchers::Contains("[import_range]"));
+  CHECK_THROWS_WITH(run(65), Contains("[import_range]"));
   // Sizes of an input that is fixed at import are numbers.
   const HostTensor x(f32, {2, 4});
   const importing::ImportedGraph fixed =
