@@ -30,6 +30,15 @@ std::optional<Tensor> split_batches(const Tensor& x) {
   return is_joined ? std::optional(source) : std::nullopt;
 }
 
+/// Splits the first dim of a tensor [p, n, k] into the batches of another one, [.., n, k].
+Tensor with_batches(const Tensor& x, const Shape& like) {
+  Shape shape;
+  for (int i = 0; i + 2 < like.rank(); ++i) shape.push_back(like[i]);
+  shape.push_back(x.size(1));
+  shape.push_back(x.size(2));
+  return x.reshape(shape);
+}
+
 bool have_same_batches(const Shape& a, const Shape& b) {
   if (a.rank() != b.rank()) return false;
   for (int i = 0; i + 2 < a.rank(); ++i)
@@ -41,8 +50,11 @@ bool have_same_batches(const Shape& a, const Shape& b) {
 /// is the same, and keeps batches and heads apart, so that attention is fused.
 Results batched_product(const OpCall& call) {
   const Tensor a = call.tensor(0), b = call.tensor(1);
-  const std::optional<Tensor> x = split_batches(a), y = split_batches(b);
-  if (!x || !y || !have_same_batches(x->shape(), y->shape())) return {product_of(a, b)};
+  std::optional<Tensor> x = split_batches(a), y = split_batches(b);
+  if (!x && !y) return {product_of(a, b)};
+  if (!x) x = with_batches(a, y->shape());
+  if (!y) y = with_batches(b, x->shape());
+  if (!have_same_batches(x->shape(), y->shape())) return {product_of(a, b)};
   return {product_of(*x, *y).reshape({a.size(0), a.size(1), b.size(2)})};
 }
 
