@@ -3,12 +3,14 @@
 #include "frontend/grad.h"
 #include "frontend/ops/derived_ops.h"
 #include "frontend/ops/losses.h"
-#include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/printer.h"
+#include "tests/import/support/archive_writer.h"
 #include "tests/import/support/model_case.h"
 #include "tests/import/support/program_case.h"
 
 using namespace lathe;
 using namespace lathe::test;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -68,6 +70,16 @@ TEST_CASE("programs: gradients are those of PyTorch") {
   }
 }
 
+TEST_CASE("programs: the softmax of a decomposed attention is one op") {
+  CHECK_THAT(ir::print(program("encoder_core").graph.finish()), Contains("zero_masked=true"));
+  // A condition on scores of -1 is another function.
+  ProgramFile other("encoder_core");
+  other.replace("models/model.json", R"("name": "other", "arg": {"as_float": "-Infinity"})",
+                R"("name": "other", "arg": {"as_float": -1.0})");
+  const std::string text = ir::print(importing::import_graph(other.write()).graph.finish());
+  CHECK_THAT(text, Contains("where ") && !Contains("zero_masked=true"));
+}
+
 TEST_CASE("programs: an imported model is trained") {
   const importing::ImportedGraph gpt = program("gpt");
   const Dim batch("input_ids_0"), length("input_ids_1");
@@ -115,11 +127,37 @@ TEST_CASE("programs: buffers that a program changes are states") {
     CHECK(difference(results[i], runs[i].outputs, {1e-5, 1e-5}).value_or("") == "");
 }
 
+TEST_CASE("programs: conditions on several sizes are checked at each run") {
+  check_program("guards", false, {1e-5, 1e-5});
+  const auto run = [&](std::int64_t n, std::int64_t m) {
+    return run_imported(program("guards"), Tensors{{"x", HostTensor(f32, {n, 2})}, {"y", HostTensor(f32, {m, 3})}},
+                        false);
+  };
+  CHECK(run(5, 3).at("output").numel() == 1);
+  CHECK_THROWS_WITH(run(6, 4), Contains("2*L['x'].size()[0] <= 7 + L['y'].size()[0]") && Contains("[import_range]"));
+}
+
+TEST_CASE("programs: a size from the values of an input that is fixed at import") {
+  const std::filesystem::path file = program_folder("prefix") / "model.pt2";
+  const importing::ImportedGraph prefix =
+      importing::import_graph(file, {.inputs = {{"n", HostTensor::scalar(2, i64)}}});
+  for (const ProgramRun& run : program_runs("prefix")) {
+    const Tensors results = run_imported(prefix, Tensors{{"x", run.inputs.at("x")}}, false);
+    CHECK(difference(results, run.outputs, {1e-5, 1e-5}).value_or("") == "");
+  }
+  // The program asserts that there are 2 rows or more.
+  CHECK_THROWS_WITH(run_imported(prefix, Tensors{{"x", HostTensor(f32, {1, 3})}}, false),
+                    Contains("u0 <= s77") && Contains("[import_range]"));
+  CHECK_THROWS_WITH(importing::import_graph(file, {.inputs = {{"n", HostTensor::scalar(-2, i64)}}}),
+                    Contains("a check of the program fails") && Contains("[import_range]"));
+  CHECK_THROWS_WITH(importing::import_graph(file), Contains("the program checks values of a run"));
+}
+
 TEST_CASE("programs: the range of a size is checked at each run") {
   const importing::ImportedGraph mlp = program("mlp");
   const auto run = [&](std::int64_t n) { return run_imported(mlp, Tensors{{"x", HostTensor(f32, {n, 4})}}, false); };
   CHECK(run(64).at("logits").shape() == std::vector<std::int64_t>{64, 3});
-  CHECK_THROWS_WITH(run(65), Catch::Matchers::Contains("[import_range]"));
+  CHECK_THROWS_WITH(run(65), Contains("[import_range]"));
   // Sizes of an input that is fixed at import are numbers.
   const HostTensor x(f32, {2, 4});
   const importing::ImportedGraph fixed =

@@ -6,12 +6,12 @@
 /// Element-wise functions of floats that Lathe has no op for.
 namespace lathe::importing {
 
-Tensor tan(const Tensor& x);
-Tensor sinh(const Tensor& x);
-Tensor cosh(const Tensor& x);
-Tensor asinh(const Tensor& x);
-Tensor acosh(const Tensor& x);
-Tensor atanh(const Tensor& x);
+Tensor tan(const Tensor& a);
+Tensor sinh(const Tensor& a);
+Tensor cosh(const Tensor& a);
+Tensor asinh(const Tensor& a);
+Tensor acosh(const Tensor& a);
+Tensor atanh(const Tensor& a);
 
 /// x, or x * slope below 0.
 Tensor leaky_relu(const Tensor& x, double slope);

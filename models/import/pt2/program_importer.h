@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -35,8 +36,11 @@ class ProgramImporter {
   importing::Value stored(const InputSpec& input);
   bool is_updated(const std::string& buffer) const;
   void add_outputs(const Values& values);
-  /// Records the limits of the symbols as run-time checks.
+  /// Records the limits of the symbols and the guards of the program as run-time checks.
   void add_ranges() const;
+  void add_guards() const;
+  /// Returns the unknown sizes of the graph's inputs.
+  std::set<std::string> bound_names() const;
 
   void add_graph(Values& values, const GraphPart& graph, int depth);
   void add_wrapped(Values& values, const NodePart& node, const GraphPart& inner, int depth);

@@ -22,6 +22,7 @@ TEST_CASE("pt2: commands that take a graph take a .pt2 file", "[tools][pt2]") {
        {"run " + program("gpt") + sizes, "run " + program("gpt") + sizes + " --interpret",
         "verify " + program("cnn_core") + "--random --dim image_0=2", "explain " + program("gpt"),
         "dump " + program("gpt"), "grad " + program("gpt"), "opt " + program("gpt") + "--passes expand",
+        "run " + program("encoder_core") + sizes + " --require-fused",
         "compile " + program("mlp") + "--prefix mlp --dim x_0=2", "diff " + program("gpt") + program("gpt")}) {
     const auto ran = run_lathe(scratch, command);
     INFO(command << "\n" << ran.err);
@@ -35,9 +36,9 @@ TEST_CASE("pt2: lathe model writes the graph and the weights of a program", "[to
   const auto ran = run_lathe(scratch, "model " + program("mlp") + "-o mlp.lathe --values mlp.safetensors");
   INFO(ran.err);
   CHECK(ran.status == 0);
-  CHECK_THAT(scratch.read("mlp.lathe"),
-             Contains("parameter %fc1.weight: f32[8, 4]") && Contains("state %scale: f32[3]") &&
-                 Contains("check x_0 <= 64 ") && Contains(" : input [import_range] "));
+  CHECK_THAT(scratch.read("mlp.lathe"), Contains("parameter %fc1.weight: f32[8, 4]") &&
+                                            Contains("state %scale: f32[3]") && Contains("check x_0 <= 64 ") &&
+                                            Contains(" : input [import_range] "));
   CHECK(run_lathe(scratch, "run mlp.lathe --input mlp.safetensors --random --dim x_0=2").status == 0);
   CHECK(run_lathe(scratch, "run mlp.lathe --input " + program("mlp") + "--random --dim x_0=2").status == 0);
   const auto large = run_lathe(scratch, "run " + program("mlp") + "--random --dim x_0=65");
@@ -50,5 +51,6 @@ TEST_CASE("pt2: a damaged file is an error with the byte", "[tools][pt2]") {
   scratch.write("broken.pt2", "PK\x03\x04");
   const auto ran = run_lathe(scratch, "dump broken.pt2");
   CHECK(ran.status == 1);
-  CHECK_THAT(ran.err, Contains("broken.pt2: byte 4: the file ends before the directory") && Contains("[import_file]"));
+  CHECK_THAT(ran.err,
+             Contains("broken.pt2: byte 4: the file ends before the directory") && Contains("[import_file]"));
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/tensor/op/op.h"
+
 namespace lathe::pt2 {
 
 namespace {
@@ -106,6 +108,10 @@ PerDim per_dim_argument(const OpCall& call, std::string_view name, std::int64_t 
                 "import_attribute");
   return all;
 }
+
+std::string_view op_name(const Tensor& x) { return x.value().node().op->name; }
+
+Tensor operand_of(const Tensor& x) { return Tensor(ir::Value(x.builder(), x.value().node().operands[0])); }
 
 Tensor truth(const Tensor& x) {
   if (x.dtype() == boolean) return x;

@@ -73,6 +73,10 @@ PerDim per_dim_argument(const OpCall& call, std::string_view name, std::int64_t 
 /// Returns an operand, or an empty tensor if it is not given.
 inline Tensor optional_tensor(const OpCall& call, std::size_t i) { return call.has(i) ? call.tensor(i) : Tensor(); }
 
+/// Returns the name of the op that computes a tensor, and its first operand.
+std::string_view op_name(const Tensor& x);
+Tensor operand_of(const Tensor& x);
+
 /// Returns whether elements are not 0.
 Tensor truth(const Tensor& x);
 

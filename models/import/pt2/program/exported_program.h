@@ -115,6 +115,7 @@ struct ExportedProgram {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   std::map<std::string, SymbolRange, std::less<>> ranges;  ///< by symbol: "s77"
+  std::vector<std::string> guards;                         ///< conditions on sizes, as Python code
   std::vector<std::string> output_names;                   ///< names of the user outputs
 };
 

@@ -106,7 +106,7 @@ ExportedProgram read_program(std::string_view text, const std::string& where) {
   const JsonFields json(parsed, where + ":");
   ExportedProgram program;
   program.version = read_version(json.at("schema_version"), where);
-  // The verifiers name dialects, and the guards are Python code of the range constraints.
+  // The verifiers name dialects.
   json.require_known({"graph_module", "opset_version", "range_constraints", "schema_version", "verifiers",
                       "torch_version", "guards_code"});
   program.torch_version = json.at("torch_version").text();
@@ -118,6 +118,7 @@ ExportedProgram read_program(std::string_view text, const std::string& where) {
     program.inputs.push_back(read_input_spec(spec));
   for (const JsonFields& spec : signature.at("output_specs").elements())
     program.outputs.push_back(read_output_spec(spec));
+  for (const JsonFields& guard : json.at("guards_code").elements()) program.guards.push_back(guard.text());
   program.ranges = read_ranges(json.at("range_constraints"));
   const auto users = std::ranges::count_if(program.outputs, [](const OutputSpec& output) {
     return output.kind == OutputSpec::Kind::user || output.kind == OutputSpec::Kind::loss;

@@ -13,6 +13,7 @@ void SizeAssertions::note(const NodePart& node, const std::vector<importing::Val
   const auto a = operands[0].dims(), b = operands[1].dims();
   if (!a || !b || a->elements.size() != 1 || b->elements.size() != 1) return;
   const Dim &left = a->elements[0], &right = b->elements[0];
+  if ((left - right).value()) return;  // known at import
   const auto add = [&](const Dim& low, const Dim& high, Relation relation) {
     comparisons_.insert_or_assign(node.results[0].text, Comparison{low, high, relation});
   };

@@ -209,6 +209,24 @@ class Counter(nn.Module):
         return self.fc(x) + self.average * self.steps
 
 
+class Guards(nn.Module):
+    """A condition on two sizes, which the program has as a guard."""
+
+    def forward(self, x, y):
+        torch._check(2 * x.shape[0] <= y.shape[0] + 7)
+        return x.sum() + y.sum()
+
+
+class Prefix(nn.Module):
+    """A size from the values of an input, and assertions on it, which the program has as nodes."""
+
+    def forward(self, x, n):
+        count = n.item()
+        torch._check(count >= 0)
+        torch._check(count <= x.shape[0])
+        return x[:count]
+
+
 def ids(n, t, vocab):
     return torch.randint(1, vocab, (n, t))
 
@@ -240,6 +258,10 @@ def main():
         write("encoder" + "_core" * core, encoder, padded_runs(11), sentence("input_ids", "attention_mask"), core)
     runs = [{"image": torch.randn(n, 3, 8, 8, dtype=torch.float64)} for n in (2, 3)]
     write("cnn_core", Cnn().eval().double(), runs, {"image": {0: DYNAMIC}}, True)
+    runs = [{"x": torch.randn(n, 2), "y": torch.randn(m, 3)} for n, m in ((2, 4), (5, 3))]
+    write("guards", Guards(), runs, {"x": {0: DYNAMIC}, "y": {0: DYNAMIC}}, gradients=False)
+    runs = [{"x": torch.randn(n, 3), "n": torch.tensor(2)} for n in (4, 2)]
+    write("prefix", Prefix(), runs, {"x": {0: DYNAMIC}}, gradients=False)
     write("counter", Counter(), [{"x": torch.randn(2, 3)}] * 2, {"x": {0: DYNAMIC}}, True, False)
 
 

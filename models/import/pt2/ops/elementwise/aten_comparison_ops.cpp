@@ -1,5 +1,6 @@
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
+#include "models/import/pt2/ops/networks/safe_softmax.h"
 
 namespace lathe::pt2 {
 
@@ -64,7 +65,9 @@ Results bitwise_inverse(const OpCall& call) {
 
 Results where_op(const OpCall& call) {
   const DType dtype = promoted(call, {1, 2});
-  return {where(truth(call.tensor(0)), operand_as(call, 1, dtype), operand_as(call, 2, dtype))};
+  const Tensor condition = truth(call.tensor(0)), a = operand_as(call, 1, dtype), b = operand_as(call, 2, dtype);
+  if (const std::optional<Tensor> weights = safe_softmax_of(condition, a, b)) return {*weights};
+  return {where(condition, a, b)};
 }
 
 /// The mask and the tensor broadcast; the value takes the tensor's dtype.

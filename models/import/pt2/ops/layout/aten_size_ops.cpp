@@ -24,6 +24,12 @@ Results numel_of(const OpCall& call) {
   return {Value(DimTensor{i64, {}, {call.operand(0).shape().numel().unnamed()}})};
 }
 
+/// The number in a tensor of one element, such as an input that is fixed at import.
+Results item_of(const OpCall& call) {
+  const Value& x = call.operand(0);
+  return {x.rank() == 0 ? x : Value(call.tensor(0).reshape({}))};
+}
+
 /// Returns whether the operands are integers; otherwise they are floats of Python, which have 64 bits.
 bool are_whole(const OpCall& call) {
   for (std::size_t i = 0; i < call.count(); ++i)
@@ -155,7 +161,7 @@ Results assert_scalar(const OpCall& call) {
   const std::optional<DimTensor> condition = call.operand(0).dims();
   if (!condition || !condition->elements[0].value())
     call.fail(fmt::format("the program checks values of a run: {}", message), "import_unsupported",
-              "remove the check before the export");
+              "fix the inputs that the values follow from at import, or remove the check before the export");
   if (condition->elements[0].is(0))
     call.fail(fmt::format("a check of the program fails: {}", message), "import_range");
   return {};
@@ -167,6 +173,8 @@ std::span<const OpRecord> aten_size_ops() {
   static constexpr OpRecord records[] = {
       aten("sym_size.int", "self", "dim", size_of),
       aten("sym_numel", "self", "", numel_of),
+      aten("item", "self", "", item_of, Moves::first),
+      aten("_local_scalar_dense", "self", "", item_of, Moves::first),
       aten("sym_constrain_range", "size", "min max", constrain_range),
       aten("sym_constrain_range_for_size", "size", "min max", constrain_range),
       aten("_assert_scalar", "self", "assert_msg", assert_scalar),

@@ -14,8 +14,11 @@ namespace lathe::pt2 {
 
 namespace {
 
-/// One size of -1 is inferred.
-Results reshape_op(const OpCall& call) { return {call.tensor(0).reshape(Shape(call.dims(1, "the shape")))}; }
+/// One size of -1 is inferred. A reshape back to the shape before another one is no op.
+Results reshape_op(const OpCall& call) {
+  const Tensor x = call.tensor(0), y = x.reshape(Shape(call.dims(1, "the shape")));
+  return {op_name(x) == "reshape" && operand_of(x).shape() == y.shape() ? operand_of(x) : y};
+}
 
 Results reshape_as(const OpCall& call) { return {call.tensor(0).reshape(call.operand(1).shape())}; }
 

@@ -22,6 +22,42 @@ Tensor product_of(const Tensor& a, const Tensor& b) {
 
 Results matmul_op(const OpCall& call) { return {product_of(call.tensor(0), call.tensor(1))}; }
 
+/// Returns the source [.., n, k] of a tensor [p, n, k] whose first dim joins those in front of the source.
+std::optional<Tensor> split_batches(const Tensor& x) {
+  if (op_name(x) != "reshape") return std::nullopt;
+  const Tensor source = operand_of(x);
+  const bool is_joined = source.rank() > 3 && source.size(-1) == x.size(-1) && source.size(-2) == x.size(-2);
+  return is_joined ? std::optional(source) : std::nullopt;
+}
+
+/// Splits the first dim of a tensor [p, n, k] into the batches of another one, [.., n, k].
+Tensor with_batches(const Tensor& x, const Shape& like) {
+  Shape shape;
+  for (int i = 0; i + 2 < like.rank(); ++i) shape.push_back(like[i]);
+  shape.push_back(x.size(1));
+  shape.push_back(x.size(2));
+  return x.reshape(shape);
+}
+
+bool have_same_batches(const Shape& a, const Shape& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int i = 0; i + 2 < a.rank(); ++i)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+/// PyTorch decomposes products of more dims to this op with reshapes around it. The product of the original tensors
+/// is the same, and keeps batches and heads apart, so that attention is fused.
+Results batched_product(const OpCall& call) {
+  const Tensor a = call.tensor(0), b = call.tensor(1);
+  std::optional<Tensor> x = split_batches(a), y = split_batches(b);
+  if (!x && !y) return {product_of(a, b)};
+  if (!x) x = with_batches(a, y->shape());
+  if (!y) y = with_batches(b, x->shape());
+  if (!have_same_batches(x->shape(), y->shape())) return {product_of(a, b)};
+  return {product_of(*x, *y).reshape({a.size(0), a.size(1), b.size(2)})};
+}
+
 /// beta * self + alpha * product
 Results added_product(const OpCall& call) {
   const double alpha = real_argument(call, "alpha", 1), beta = real_argument(call, "beta", 1);
@@ -45,7 +81,7 @@ std::span<const OpRecord> aten_product_ops() {
       aten("linear", "input weight bias", "", linear_op),
       aten("matmul", "self other", "", matmul_op),
       aten("mm", "self mat2", "", matmul_op),
-      aten("bmm", "self mat2", "", matmul_op),
+      aten("bmm", "self mat2", "", batched_product),
       aten("mv", "self vec", "", matmul_op),
       aten("dot", "self tensor", "", matmul_op),
       aten("addmm", "self mat1 mat2", "alpha beta", added_product),
