@@ -71,7 +71,8 @@ std::optional<SegmentChoice> choose_segments(const Graph& graph, const LoopPair&
     iteration += bytes_of(body[body.outputs[static_cast<std::size_t>(result - carry_count(saver))].value].type, dims);
   const std::int64_t trips = loop_trips(saver).evaluate(dims);
   const auto kept = [&](std::int64_t every) {
-    return static_cast<double>(trips / every) * checkpoint + static_cast<double>(every) * iteration;
+    const std::int64_t segments = trips / every;
+    return static_cast<double>(segments) * checkpoint + static_cast<double>(every) * iteration;
   };
   std::vector<std::int64_t> lengths = divisors(trips);
   std::erase_if(lengths, [&](std::int64_t every) { return !segment_count(loop_trips(saver), every); });

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/ops/loop_parts.h"
@@ -11,7 +13,7 @@ namespace lathe {
 /// Operands are added first, then the body is opened. An operand that is added twice has one argument.
 class SegmentBody {
  public:
-  explicit SegmentBody(std::string name) : builder_(std::move(name)) {}
+  explicit SegmentBody(std::string_view name) : builder_(name) {}
 
   /// Each adds an operand and returns its number among those of its kind. `like`: the argument of the loop in the
   /// body that has the element, for its name and location; `type`: that of an element.
