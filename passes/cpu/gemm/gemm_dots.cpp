@@ -107,8 +107,7 @@ std::vector<Value> emit_dot_tile(Builder& b, const DotTile& tile, Value k0, Valu
     if (!whole) b.if_(even < hi, [&] { step(even, 0, b.tail_mask(hi - even, tile.lanes)); });
   };
   const int length = tile.part * tile.depth * tile.lanes;
-  const auto known = b.constant_value(k1 - k0);
-  if (length == 0 || (known && *known <= length)) {
+  if (length == 0) {
     steps(k0, k1);
   } else {
     const std::vector<Var> parts = std::exchange(sums, {});

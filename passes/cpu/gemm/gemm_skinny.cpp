@@ -75,7 +75,13 @@ class SkinnyDot {
   int vector_bytes() const { return tile_.lanes * static_cast<int>(size_in_bytes(tile_.compute)); }
 
   DotTile tile(int rows, int columns) const {
-    return {.compute = tile_.compute, .lanes = tile_.lanes, .rows = rows, .columns = columns, .part = tile_.part};
+    return {
+        .compute = tile_.compute, .lanes = tile_.lanes, .rows = rows, .columns = columns, .part = part_of_sums(1)};
+  }
+  /// Returns DotTile::part, or 0 if all of k is known to be one part.
+  int part_of_sums(int accumulators) const {
+    const auto k = b_.constant_value(sizes_.k);
+    return k && *k <= std::int64_t{tile_.part} * accumulators * tile_.lanes ? 0 : tile_.part;
   }
 
   /// Processes all rows and columns; then the remaining ones of known columns, with taller tiles. A row block's block
@@ -231,6 +237,7 @@ class SkinnyDot {
     DotTile one = tile;
     one.columns = 1;
     for (one.depth = 1; one.depth * 2 * tile.rows <= accumulators;) one.depth *= 2;
+    one.part = part_of_sums(one.depth);
     std::vector<Value> sums(static_cast<std::size_t>(tile.rows * tile.columns));
     for (int j = 0; j < tile.columns; ++j) {
       const auto column = [&](int, Value k, Value mask) { return right(j, k, mask); };
