@@ -69,8 +69,8 @@ Value ProgramImporter::operand(const Values& values, const NodePart& node, const
   fail(node, fmt::format("the argument {} has a kind that is not supported", argument.name), "import_attribute");
 }
 
-std::vector<Value> ProgramImporter::operands(const Values& values, const NodePart& node, const OpRecord& record,
-                                             std::vector<bool>& numbers) const {
+std::vector<Value> ProgramImporter::operands(const Values& values, const GraphPart& graph, const NodePart& node,
+                                             const OpRecord& record, std::vector<bool>& numbers) const {
   std::vector<Value> all;
   for (const std::string_view name : importing::words_of(record.operands)) {
     const auto found = std::ranges::find(node.arguments, name, &NamedArgument::name);
@@ -81,8 +81,8 @@ std::vector<Value> ProgramImporter::operands(const Values& values, const NodePar
         all.push_back(each.empty() ? Value() : value_of(values, node, each));
     } else {
       all.push_back(operand(values, node, *found));
-      const bool is_symbol = found->value.kind == Kind::value &&
-                             !program_.graph.tensors.contains(found->value.text) && all.back().rank() == 0;
+      const bool is_symbol =
+          found->value.kind == Kind::value && !graph.tensors.contains(found->value.text) && all.back().rank() == 0;
       numbers.resize(all.size(), false);
       numbers.back() = found->value.kind != Kind::value || is_symbol;
     }

@@ -129,7 +129,7 @@ void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodeP
   // The exporter gives results that are not read a name with "_unused_".
   for (const std::string& result : results)
     source.results.push_back(!result.empty() && result.find("_unused_") == std::string::npos);
-  std::vector<Value> given = operands(values, node, *record, source.numbers);
+  std::vector<Value> given = operands(values, graph, node, *record, source.numbers);
   add_attributes(values, node, *record, source);
   assertions_.note(node, given);
   if (assertions_.record(node, source.location, imported_.graph)) return;

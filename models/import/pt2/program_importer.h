@@ -54,7 +54,7 @@ class ProgramImporter {
                   const importing::Value& value) const;
 
   /// The arguments of a node, as the layer for all formats has them.
-  std::vector<importing::Value> operands(const Values& values, const NodePart& node,
+  std::vector<importing::Value> operands(const Values& values, const GraphPart& graph, const NodePart& node,
                                          const importing::OpRecord& record, std::vector<bool>& numbers) const;
   importing::Value operand(const Values& values, const NodePart& node, const NamedArgument& argument) const;
   importing::Value sizes(const Values& values, const NodePart& node, const NamedArgument& argument) const;
