@@ -23,13 +23,13 @@ class ZipArchive {
   const std::string& name() const { return name_; }
   const std::shared_ptr<const importing::MappedFile>& mapped() const { return file_; }
 
-  bool contains(std::string_view entry) const { return entries_.contains(entry); }
+  bool contains(std::string_view name) const { return entries_.contains(name); }
   /// Returns the names of all files in the archive, in the order of their names.
   std::vector<std::string> names() const;
   /// Returns the bytes of a file in the archive, in place. Throws for a file that is missing, compressed or
   /// encrypted, and for one whose bytes are not in the archive.
-  std::span<const std::byte> read(std::string_view entry) const;
-  std::string_view text(std::string_view entry) const;
+  std::span<const std::byte> read(std::string_view name) const;
+  std::string_view text(std::string_view name) const;
 
  private:
   struct Entry {

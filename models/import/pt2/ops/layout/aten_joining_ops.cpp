@@ -138,7 +138,7 @@ Tensor surrounded(const OpCall& call, const auto& op) {
     Dim low = pads[2 * i], high = pads[2 * i + 1];
     const auto cropped = [](Dim& pad) {
       if (importing::sign_of(pad) != importing::Sign::negative) return Dim(0);
-      const Dim removed = Dim(0) - pad;
+      Dim removed = Dim(0) - pad;
       pad = 0;
       return removed;
     };
