@@ -204,6 +204,9 @@ def layout():
         ("sort", x(lambda x: x.sort(1, descending=True)[1])),
         ("argsort", x(lambda x: x.argsort(1))),
         ("size_products", x(lambda x: x.reshape(x.shape[0] * x.shape[1] // 2, -1))),
+        ("diff", x(lambda x: x.diff(n=2, dim=1))),
+        ("diff_joined", lambda s, x, i: i.diff(prepend=i[:, :1], append=i[:, 1:])),
+        ("diff_bools", x(lambda x: (x > 0).diff(dim=0))),
     ]
     case(
         "layout",

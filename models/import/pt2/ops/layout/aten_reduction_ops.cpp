@@ -108,6 +108,23 @@ Results cumsum_op(const OpCall& call) {
   return {x.rank() == 0 ? x : cumsum(x, axis_argument(call, x.rank()))};
 }
 
+/// The differences of neighbours along an axis, n times. Those of bools are whether they differ.
+Results diff_op(const OpCall& call) {
+  constexpr std::int64_t most = 16;
+  Tensor x = call.tensor(0);
+  const int axis = axis_argument(call, x.rank(), std::int64_t{-1});
+  const std::int64_t times = call.integer("n", 1);
+  if (times < 0 || times > most) call.fail(fmt::format("the argument n is {}, not 0 to {}", times, most));
+  if (call.has(1)) x = concat({call.tensor(1).to(x.dtype()), x}, axis);
+  if (call.has(2)) x = concat({x, call.tensor(2).to(x.dtype())}, axis);
+  for (std::int64_t i = 0; i < times; ++i) {
+    const Dim size = x.shape()[axis];
+    const Tensor next = x.slice(axis, 1, size), before = x.slice(axis, 0, size - 1);
+    x = x.dtype() == boolean ? next != before : next - before;
+  }
+  return {x};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_reduction_ops() {
@@ -140,6 +157,7 @@ std::span<const OpRecord> aten_reduction_ops() {
       aten("norm.Scalar", "self", "p", norm_op),
       aten("norm.ScalarOpt_dim", "self", "p dim keepdim", norm_op),
       aten("cumsum", "self", "dim dtype", cumsum_op),
+      aten("diff", "self prepend append", "n dim", diff_op),
   };
   return records;
 }
