@@ -16,8 +16,8 @@ namespace lathe::tools {
 
 namespace {
 
-/// Selects the parameters whose names contain one of these texts. Throws UserError [usage] for a text that is in
-/// none.
+/// Selects the parameters whose names contain a text of the list. Throws UserError [usage] if no name contains a
+/// text.
 ParameterFilter frozen_parameters(const Parameters& parameters, const std::vector<std::string>& texts) {
   if (texts.empty()) return {};
   const std::vector<std::string> names = parameters.names();

@@ -13,6 +13,17 @@ namespace lathe::importing {
 
 using Ints = std::vector<std::int64_t>;
 
+/// The logical ops of bools, and the bitwise ops of integers.
+struct And {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return a & b; }
+};
+struct Or {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return a | b; }
+};
+struct Xor {
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return a ^ b; }
+};
+
 /// Applies an op of integers to i8 and u8, which have no arithmetic in Lathe: computes in i32 and wraps the result.
 template <class Op>
 Tensor widened(const Op& op, const Tensor& a) {

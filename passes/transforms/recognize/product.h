@@ -30,7 +30,7 @@ struct Shifted {
   Value value;
   double number;
 };
-/// Returns the operands of such a sum.
+/// Returns the value and the number if `value` adds a number to a value.
 std::optional<Shifted> shifted(const Value& value);
 
 }  // namespace lathe::ir

@@ -11,6 +11,7 @@
 namespace lathe::onnx {
 
 using importing::along_axis;
+using importing::And;
 using importing::axes_from_front;
 using importing::axes_of;
 using importing::DimTensor;
@@ -19,6 +20,7 @@ using importing::Ints;
 using importing::Moves;
 using importing::OpCall;
 using importing::OpRecord;
+using importing::Or;
 using importing::padded;
 using importing::product;
 using importing::Results;
@@ -27,6 +29,7 @@ using importing::tiled;
 using importing::Value;
 using importing::vector_of;
 using importing::widened;
+using importing::Xor;
 
 /// The last version of an op whose meaning has not changed since.
 inline constexpr std::int64_t latest = newest_opset;

@@ -12,6 +12,7 @@
 namespace lathe::pt2 {
 
 using importing::along_axis;
+using importing::And;
 using importing::axes_from_front;
 using importing::axes_of;
 using importing::DimTensor;
@@ -20,12 +21,14 @@ using importing::Ints;
 using importing::Moves;
 using importing::OpCall;
 using importing::OpRecord;
+using importing::Or;
 using importing::padded;
 using importing::product;
 using importing::Results;
 using importing::tiled;
 using importing::Value;
 using importing::widened;
+using importing::Xor;
 
 using Build = Results (*)(const OpCall& call);
 using Fold = std::optional<DimTensor> (*)(const OpCall& call);

@@ -45,16 +45,6 @@ std::optional<DimTensor> folded_comparison(const OpCall& call) {
   return combine(*call.operand(0).dims(), *call.operand(1).dims(), boolean, Op());
 }
 
-struct And {
-  Tensor operator()(const Tensor& a, const Tensor& b) const { return a & b; }
-};
-struct Or {
-  Tensor operator()(const Tensor& a, const Tensor& b) const { return a | b; }
-};
-struct Xor {
-  Tensor operator()(const Tensor& a, const Tensor& b) const { return a ^ b; }
-};
-
 Results logical_not(const OpCall& call) { return {~call.tensor(0)}; }
 
 template <class Op>

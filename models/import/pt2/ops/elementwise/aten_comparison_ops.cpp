@@ -35,16 +35,6 @@ Results compare(const OpCall& call) {
   return {Op()(compared(0), compared(1))};
 }
 
-struct And {
-  Tensor operator()(const Tensor& a, const Tensor& b) const { return a & b; }
-};
-struct Or {
-  Tensor operator()(const Tensor& a, const Tensor& b) const { return a | b; }
-};
-struct Xor {
-  Tensor operator()(const Tensor& a, const Tensor& b) const { return a ^ b; }
-};
-
 template <class Op>
 Results logical(const OpCall& call) {
   return {Op()(truth(call.tensor(0)), truth(call.tensor(1)))};

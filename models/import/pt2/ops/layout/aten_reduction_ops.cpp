@@ -108,7 +108,7 @@ Results cumsum_op(const OpCall& call) {
   return {x.rank() == 0 ? x : cumsum(x, axis_argument(call, x.rank()))};
 }
 
-/// The differences of neighbours along an axis, n times. Those of bools are whether they differ.
+/// The differences of neighbours along an axis, n times. For bools, a difference is whether the neighbours differ.
 Results diff_op(const OpCall& call) {
   constexpr std::int64_t most = 16;
   Tensor x = call.tensor(0);
