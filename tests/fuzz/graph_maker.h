@@ -101,6 +101,7 @@ class GraphMaker {
   unsigned seed_;
   int ops_;
   bool wide_, scaled_, known_ = false;  ///< known: the sizes of wide graphs are static
+  bool has_eigenvectors_ = false;
   std::mt19937 random_;
   ir::GraphBuilder builder_;
   DType real_ = f64;

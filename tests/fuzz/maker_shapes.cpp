@@ -141,8 +141,10 @@ GraphMaker::Maybe GraphMaker::triangular(const Value& a) {
   const Value factor = cholesky(add(matmul(b, transpose(b, -1, -2)), mul(cast(same, a.dtype()), 2.0)));
   if (one_in(4)) return square(orthonormal_basis(factor));  // columns of zeros below the diagonal may change signs
   // Distinct eigenvalues, far enough from each other that rounding errors do not swap vectors. Vectors are exact to
-  // the precision of the matrix's largest element, which says nothing of values that only depend on far smaller ones.
-  if (!scaled_ && one_in(4)) {
+  // the precision of the matrix's largest element, which says nothing of values that only depend on far smaller ones,
+  // such as the eigenvectors of a matrix made of eigenvectors.
+  if (!scaled_ && !has_eigenvectors_ && one_in(4)) {
+    has_eigenvectors_ = true;
     const Value along = cast(iota(builder_, {1, n}, 1, i64), a.dtype());
     return square(eigenvectors(add(mul(matmul(b, transpose(b, -1, -2)), 1e-3), mul(cast(same, a.dtype()), along))));
   }
