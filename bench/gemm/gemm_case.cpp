@@ -47,15 +47,14 @@ kernel::Kernel pack_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool kn
 /// Returns the matmul kernel; for split-K its partial sums, or with `reduces` the kernel that adds them.
 kernel::Kernel product_kernel(const GemmCase& c, const cpu::GemmPlan& plan, bool known, bool reduces = false) {
   Builder b("gemm");
-  const auto operand = [&](const char* name, Source source) {
-    return b.buffer(name, source == Source::packed ? plan.tile.packed() : f32, Access::read);
-  };
-  const Buffer lhs = operand("lhs", plan.lhs), rhs = operand("rhs", plan.rhs);
+  const Buffer lhs = b.buffer("lhs", f32, Access::read), rhs = b.buffer("rhs", f32, Access::read);
+  const Buffer packed_lhs = b.buffer("packed_lhs", plan.tile.packed(), Access::read);
+  const Buffer packed_rhs = b.buffer("packed_rhs", plan.tile.packed(), Access::read);
   const Buffer result = b.buffer("result", f32, Access::write);
   const cpu::GemmSizes s = Sizes(b, c, known).value;
-  cpu::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = lhs};
+  cpu::GemmOperand left{.axis = c.lhs, .load = dense(b, lhs, c.lhs, s.m, s.k), .packed = packed_lhs};
   left.prefetch = [&](Value batch, Value m, Value k) { b.prefetch(lhs, (batch * s.k + k) * s.m + m); };
-  cpu::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = rhs};
+  cpu::GemmOperand right{.axis = c.rhs, .load = dense(b, rhs, c.rhs, s.n, s.k), .packed = packed_rhs};
   if (c.rhs == LaneAxis::row)
     right.prefetch = [&](Value batch, Value n, Value k) { b.prefetch(rhs, (batch * s.k + k) * s.n + n); };
   const auto row = [&](Value batch, Value m) { return (batch * s.m + m) * s.n; };
@@ -119,9 +118,13 @@ void CompiledGemm::pack(ThreadPool& threads, const float* lhs, const float* rhs)
 }
 
 void CompiledGemm::multiply(ThreadPool& threads, const float* lhs, const float* rhs, float* result) {
-  const std::vector<void*> buffers = {plan_.lhs == Source::packed ? floats(packed_lhs_) : const_cast<float*>(lhs),
-                                      plan_.rhs == Source::packed ? floats(packed_rhs_) : const_cast<float*>(rhs),
-                                      result, floats(sums_)};
+  // Products in split bf16 also read operands that are packed: they compute some sums again in f32.
+  const std::vector<void*> buffers = {const_cast<float*>(lhs),
+                                      const_cast<float*>(rhs),
+                                      floats(packed_lhs_),
+                                      floats(packed_rhs_),
+                                      result,
+                                      floats(sums_)};
   run(threads, 0, buffers);
   if (plan_.splits > 1) run(threads, 3, buffers);
 }

@@ -60,10 +60,10 @@ BodyGradient differentiate_body(const Graph& body, std::vector<bool> carries, co
   return gradient;
 }
 
-SavedValues::SavedValues(const BodyGradient& gradient)
+SavedForGradient::SavedForGradient(const BodyGradient& gradient)
     : gradient_(gradient), needed_(gradient.builder->graph(), false) {}
 
-bool SavedValues::is_saved(ValueId id) const {
+bool SavedForGradient::is_saved(ValueId id) const {
   if (!gradient_.is_forward(id)) return false;
   const Graph& graph = gradient_.builder->graph();
   const Node& node = graph[id];
@@ -82,7 +82,7 @@ bool SavedValues::is_saved(ValueId id) const {
   });
 }
 
-void SavedValues::need(ValueId id) {
+void SavedForGradient::need(ValueId id) {
   std::vector<ValueId> open{id};
   while (!open.empty()) {
     const ValueId next = open.back();
@@ -94,7 +94,7 @@ void SavedValues::need(ValueId id) {
   }
 }
 
-std::vector<ValueId> SavedValues::saved() const {
+std::vector<ValueId> SavedForGradient::saved() const {
   std::vector<ValueId> found;
   for (const ValueId id : all_values(gradient_.builder->graph()))
     if (needed_[id] && is_saved(id)) found.push_back(id);

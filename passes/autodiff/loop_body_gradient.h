@@ -26,9 +26,9 @@ BodyGradient differentiate_body(const Graph& body, std::vector<bool> carries, co
 
 /// Chooses the values of the body that the gradient reads: which ones the forward loop saves, and which ones are
 /// computed again from saved values and arguments.
-class SavedValues {
+class SavedForGradient {
  public:
-  explicit SavedValues(const BodyGradient& gradient);
+  explicit SavedForGradient(const BodyGradient& gradient);
 
   /// Includes a value of the graph and all that it is computed from.
   void need(ValueId id);

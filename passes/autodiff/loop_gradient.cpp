@@ -39,7 +39,7 @@ class LoopDifferentiation {
 
   std::vector<std::optional<Value>> run() {
     plan_sums();
-    SavedValues saved(joint_);
+    SavedForGradient saved(joint_);
     choose(saved);
     save(saved);
     run_backward(saved);
@@ -97,7 +97,7 @@ class LoopDifferentiation {
   }
 
   /// Marks all that the gradient reads.
-  void choose(SavedValues& saved) {
+  void choose(SavedForGradient& saved) {
     for (int i = 0; i < carries_; ++i)
       if (joint_.next[at(i)] && joint_.arguments[at(i)]) saved.need(joint_.arguments[at(i)]->id());
     for (int i = carries_; i < carries_ + sequences_; ++i)
@@ -134,7 +134,7 @@ class LoopDifferentiation {
   }
 
   /// Adds a forward loop that also has the saved values as outputs. Uses outputs that the body has.
-  void save(const SavedValues& saved) {
+  void save(const SavedForGradient& saved) {
     GraphBuilder forward{Graph(body())};
     std::vector<std::pair<ValueId, int>> result_of;
     int outputs = static_cast<int>(body().outputs.size());
@@ -163,7 +163,7 @@ class LoopDifferentiation {
   }
 
   /// Adds the loop in the other direction.
-  void run_backward(const SavedValues& saved) {
+  void run_backward(const SavedForGradient& saved) {
     GraphBuilder gradient(body().name + ".gradient");
     Rebuilder to(gradient, joint());
     LoopParts parts{.body = parts_.body, .trips = parts_.trips, .reverse = !parts_.reverse};
@@ -217,7 +217,7 @@ class LoopDifferentiation {
   }
 
   /// Adds the sequences and then the invariants that the gradient's body reads.
-  void add_inputs(Rebuilder& to, LoopParts& parts, const SavedValues& saved) {
+  void add_inputs(Rebuilder& to, LoopParts& parts, const SavedForGradient& saved) {
     const NodeMap<bool> read = values_read(saved);
     const auto add_input = [&](ValueId id, std::vector<Value>& operands, const Value& operand) {
       const Node& node = joint()[id];
@@ -236,7 +236,7 @@ class LoopDifferentiation {
   }
 
   /// Returns the values that nodes of the gradient's body, its updates or its outputs read.
-  NodeMap<bool> values_read(const SavedValues& saved) const {
+  NodeMap<bool> values_read(const SavedForGradient& saved) const {
     NodeMap<bool> read(joint(), false);
     for (const ValueId id : all_values(joint()))
       if (saved.is_computed(id))

@@ -30,6 +30,12 @@ OtherFormat pytorch() {
       "files are read"};
 }
 
+OtherFormat exported_graph(const char* kind) {
+  return {fmt::format("{}, which holds a graph instead of a model with a configuration and a tokenizer", kind),
+          "commands for graphs read it, such as lathe run; lathe model FILE --loss KIND:OUTPUT,TARGET --step -o "
+          "step.lathe writes its training step"};
+}
+
 OtherFormat web_page() {
   return {"an HTML page, not the file itself", "the download gave a web page: download the file again"};
 }
@@ -62,7 +68,8 @@ std::optional<OtherFormat> other_format_named(const std::string& name) {
   };
   if (lower.ends_with(".h5")) return other("TensorFlow");
   if (lower.ends_with(".msgpack")) return other("Flax");
-  if (lower.ends_with(".onnx")) return other("ONNX");
+  if (lower.ends_with(".onnx")) return exported_graph("an ONNX file");
+  if (lower.ends_with(".pt2")) return exported_graph("a file of torch.export");
   return std::nullopt;
 }
 

@@ -76,8 +76,8 @@ const std::vector<Layer>& layers() {
        {"models/generation/", "models/pretrained/", "models/text/", "frontend/", "runtime/", "ir/support/",
         "ir/tensor/"}},
       {"models/finetune/",
-       {"models/finetune/", "models/generation/", "models/pretrained/", "models/text/", "frontend/", "runtime/",
-        "ir/support/", "ir/tensor/"}},
+       {"models/finetune/", "models/generation/", "models/pretrained/", "models/import/", "models/text/", "frontend/",
+        "runtime/", "ir/support/", "ir/tensor/"}},
       {"include/lathe/aot/", {}},
       {"include/", {"models/", "frontend/", "runtime/", "ir/"}},
       // `lathe bench` measures the cases of bench/.

@@ -63,7 +63,7 @@ function(lathe_unity target)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)
   list(LENGTH sources count)
-  math(EXPR units "(${count} + 39) / 40")
+  math(EXPR units "(${count} + 79) / 80")
   set(index 0)
   foreach(source ${sources})
     math(EXPR unit "${index} * ${units} / ${count}")
@@ -72,7 +72,7 @@ function(lathe_unity target)
   endforeach()
 endfunction()
 
-# Compiles sources of tests in units of sixteen, each source in its own namespace after all included headers. Sources
+# Compiles sources of tests in units of 32, each source in its own namespace after all included headers. Sources
 # that add to Lathe's namespaces are compiled like those of a library. Builds without LATHE_UNITY optimize tests and
 # show the warnings that need optimization.
 function(lathe_unity_tests target)
@@ -93,7 +93,7 @@ function(lathe_unity_tests target)
   set_source_files_properties(${wrapped} PROPERTIES HEADER_FILE_ONLY ON)
   set(unit 0)
   while(wrapped)
-    list(SUBLIST wrapped 0 16 files)
+    list(SUBLIST wrapped 0 32 files)
     list(REMOVE_ITEM wrapped ${files})
     set(includes)
     set(bodies)

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "ir/support/error.h"
+#include "models/finetune/imported/imported_tuning.h"
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/paths.h"
 #include "tools/commands/commands.h"
@@ -17,6 +19,7 @@
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/train/fine_tune_output.h"
+#include "tools/train/imported_tune_output.h"
 #include "tools/train/step_options.h"
 
 namespace lathe::tools {
@@ -25,6 +28,8 @@ namespace {
 
 struct FineTuneCommand {
   FineTuneOptions tuning = {};
+  std::optional<std::string> loss = {};  ///< value of --loss, for a graph of another system
+  std::vector<std::string> frozen = {};  ///< values of --freeze
   std::optional<std::string> lora = {};  ///< value of --lora
   std::string valid = {};                ///< value of --valid: a file or a fraction
   StepOptions step = {};
@@ -32,7 +37,10 @@ struct FineTuneCommand {
 
 void add_data_options(CLI::App& command, FineTuneOptions& s) {
   CLI::Option_group* data = command.add_option_group("data", "Training data");
-  data->add_option("--data", s.data, "JSONL file; each line has text, prompt and completion, or messages");
+  data->add_option(
+      "--data", s.data,
+      "JSONL file; each line has text, prompt and completion, or messages. For an ONNX or a .pt2 file: a "
+      ".safetensors or .npz file with a tensor for each input, whose first dim counts the examples");
   data->add_option("--text", s.text, "Plain text file; all of its tokens are trained on");
   data->add_option("--sources", s.sources, "Folder; all of its source files are trained on")
       ->check(CLI::ExistingDirectory);
@@ -68,16 +76,67 @@ std::optional<double> share_of(const std::string& text) {
   return share;
 }
 
+/// Throws UserError [usage] for an option that has no effect on what is trained.
+void require_effect(const CLI::App& command, bool is_imported) {
+  static const std::set<std::string> for_imports{"--loss", "--freeze"},
+      for_directories{"--adapter",      "--text",          "--sources",     "--lora",
+                      "--accumulate",   "--context",       "--pack",        "--sample-prompt",
+                      "--sample-every", "--sample-tokens", "--sample-chat", "--mesh",
+                      "--split",        "--parameters",    "--watchdog",    "--mpi"};
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || !(is_imported ? for_directories : for_imports).contains(name)) continue;
+    throw UserError(
+        fmt::format("{} has no effect on {}", name, is_imported ? "an ONNX or a .pt2 file" : "a model directory"),
+        "usage", "leave it out");
+  }
+}
+
+/// Trains an ONNX or a .pt2 file.
+void fine_tune_imported(const FineTuneCommand& options) {
+  const FineTuneOptions& from = options.tuning;
+  if (!options.loss)
+    throw UserError(fmt::format("{} has no loss of its own", quote_path(from.model)), "usage",
+                    "give --loss KIND:OUTPUT,TARGET, such as --loss cross_entropy:logits,labels");
+  DiskCache cache(cache_folder());
+  ImportedTuningOptions tuning{.file = from.model,
+                               .loss = importing::parse_loss(*options.loss),
+                               .frozen = options.frozen,
+                               .data = from.data,
+                               .valid = from.valid,
+                               .valid_share = from.valid_share,
+                               .output = from.output,
+                               .steps = from.steps,
+                               .epochs = from.epochs,
+                               .batch = from.batch,
+                               .optimizer = from.optimizer,
+                               .precision = from.precision,
+                               .seed = from.seed,
+                               .evaluate_every = from.evaluate_every,
+                               .save_every = from.save_every,
+                               .validation_batches = from.validation_batches,
+                               .fresh = from.fresh,
+                               .compile = compile_options(options.step, nullptr, cache.enabled() ? &cache : nullptr),
+                               .advice = divergence_advice};
+  ImportedTuneOutput output(tuning);
+  tuning.stop = [&] { return output.is_to_stop(); };
+  tuning.observer = &output;
+  const TrainingResult result = ImportedTuning(tuning).run();
+  if (result.stopped) output.end_stopped(result.steps, true);
+  output.finish(result);
+}
+
 void fine_tune(FineTuneCommand options) {
   FineTuneOptions& tuning = options.tuning;
-  if (options.lora) {
-    require_one_adapter(options.lora, pretrained::find_adapted(tuning.model, tuning.adapter));
-    tuning.lora = parse_lora(*options.lora);
-  }
   if (const auto share = share_of(options.valid))
     tuning.valid_share = *share;
   else
     tuning.valid = options.valid;
+  if (importing::is_importable(tuning.model)) return fine_tune_imported(options);
+  if (options.lora) {
+    require_one_adapter(options.lora, pretrained::find_adapted(tuning.model, tuning.adapter));
+    tuning.lora = parse_lora(*options.lora);
+  }
   DiskCache cache(cache_folder());
   const auto ranks = start_processes(options.step.division, options.step.processes, "finetune");
   run_processes(ranks, [&] {
@@ -99,15 +158,28 @@ void add_finetune(CLI::App& app) {
   auto options = std::make_shared<FineTuneCommand>();
   FineTuneOptions* const s = &options->tuning;
   auto precision = std::make_shared<std::string>("f32");
-  CLI::App* command = app.add_subcommand("finetune", "Train a Hugging Face model, or an adapter on it, on examples");
-  command->add_option("DIR", s->model, "Model directory, or adapter directory to train further")->required();
+  CLI::App* command = app.add_subcommand(
+      "finetune", "Train a Hugging Face model, an adapter on it, an ONNX or a .pt2 file on examples");
+  command->add_option("DIR", s->model, "Model directory, adapter directory to train further, ONNX or .pt2 file")
+      ->required()
+      ->option_text("DIR or FILE REQUIRED");
   add_adapter_option(*command, s->adapter);
   add_data_options(*command, *s);
   add_lora_option(*command, options->lora);
-  command->add_option("-o,--output", s->output, "Output folder for the model or adapter")->capture_default_str();
+  command->add_option("--loss", options->loss,
+                      "With a file: loss of an output and an input, KIND:OUTPUT,TARGET, such as "
+                      "cross_entropy:logits,labels (docs/onnx.md)");
+  command
+      ->add_option("--freeze", options->frozen,
+                   "With a file: do not train the parameters with this text in their names (repeatable)")
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("-o,--output", s->output, "Output folder for the model, the adapter or model.safetensors")
+      ->capture_default_str();
   command->add_option(
       "--valid", options->valid,
-      "Validation data: a JSONL file, or a fraction of the training data such as 0.1 (default: none)");
+      "Validation data: a file like --data, or a fraction of the training data such as 0.1 (default: none)");
   const auto number = [&](const char* name, auto& value, const char* doc) {
     return command->add_option(name, value, doc)->capture_default_str();
   };
@@ -137,8 +209,10 @@ void add_finetune(CLI::App& app) {
       "With --mesh, each step runs on several processes started by mpirun (docs/distributed.md).\n"
       "Examples:\n"
       "  lathe finetune Qwen3-0.6B --data chats.jsonl --lora r=16,targets=q_proj:v_proj --pack -o adapter\n"
+      "  lathe finetune model.onnx --loss cross_entropy:logits,labels --data train.npz -o tuned\n"
       "  mpirun -n 4 lathe finetune Qwen3-0.6B --data chats.jsonl --mesh data=4 --parameters data -o tuned");
-  command->callback([options, precision] {
+  command->callback([command, options, precision] {
+    require_effect(*command, importing::is_importable(options->tuning.model));
     options->tuning.precision = *parse_dtype(*precision);
     fine_tune(*options);
   });

@@ -18,7 +18,7 @@ struct ImportedTraining {
 };
 
 /// Returns the graph without unused ops, the graph of the loss alone, or its training step. Throws UserErrors: those
-/// of importing::attach_loss, and [usage] for a frozen name that no parameter has.
+/// of importing::attach_loss and importing::names_with_any.
 ir::Graph imported_model(const importing::ImportedGraph& imported, const ImportedTraining& training);
 
 }  // namespace lathe::tools

@@ -6,9 +6,6 @@
 #include <utility>
 
 #include "ir/support/visible.h"
-#include "passes/memory/memory_plan.h"
-#include "passes/program/program.h"
-#include "runtime/executable_program.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -44,19 +41,7 @@ void FineTuneOutput::examples_read(const ExampleSummary& training, const Example
 void FineTuneOutput::started(const TrainingStart& start) {
   is_adapter_ = start.is_adapter;
   curve_title_ = fmt::format("{} on {}", start.model, data_.filename().string());
-  std::int64_t weight_bytes = 0, state_bytes = 0;
-  for (const Program::Slot& slot : program_of(start.step).states)
-    (slot.is_parameter ? weight_bytes : state_bytes) +=
-        slot.shape.numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(slot.dtype));
-  const MemoryPlan plan = memory_plan_of(start.step, start.sizes);
-  if (const auto& ranks = start.step.ranks())
-    print("{} processes: {}; memory below is per process\n", ranks->size(), start.sharding);
-  print("{}", start.step.summary().division);
-  const auto all = static_cast<double>(start.parameters), trained = static_cast<double>(start.trained);
-  print("{}: {} parameters, {} trained ({:.2f}%)\n", start.model, format_count(all), format_count(trained),
-        100 * trained / all);
-  print("memory: {} of weights, {} of optimizer states, {} of activations at peak\n", format_bytes(weight_bytes),
-        format_bytes(state_bytes), format_bytes(plan.arena_bytes));
+  print_weights(start);
   print("{} steps of {} rows of up to {} tokens; {:.1f} epochs\n", start.steps, start.rows_per_step, context_,
         start.epochs);
   if (start.validation_batches < start.all_validation_batches)

@@ -7,6 +7,9 @@
 
 #include "ir/support/error.h"
 #include "ir/support/visible.h"
+#include "passes/memory/memory_plan.h"
+#include "passes/program/program.h"
+#include "runtime/executable_program.h"
 #include "runtime/files/write/atomic_file.h"
 #include "tools/inputs/files.h"
 #include "tools/streams.h"
@@ -52,13 +55,31 @@ void TrainingOutput::model_built(const ir::Graph&, const DefaultSplitSummary* sp
   print("{}", text);
 }
 
-void TrainingOutput::start_steps(const TrainingStart& start) {
+void TrainingOutput::print_weights(const TrainingStart& start) {
+  std::int64_t weight_bytes = 0, state_bytes = 0;
+  for (const Program::Slot& slot : program_of(start.step).states)
+    (slot.is_parameter ? weight_bytes : state_bytes) +=
+        slot.shape.numel().evaluate({}) * static_cast<std::int64_t>(size_in_bytes(slot.dtype));
+  const MemoryPlan plan = memory_plan_of(start.step, start.sizes);
+  if (const auto& ranks = start.step.ranks())
+    print("{} processes: {}; memory below is per process\n", ranks->size(), start.sharding);
+  print("{}", start.step.summary().division);
+  const auto all = static_cast<double>(start.parameters), trained = static_cast<double>(start.trained);
+  print("{}: {} parameters, {} trained ({:.2f}%)\n", start.model, format_count(all), format_count(trained),
+        100 * trained / all);
+  print("memory: {} of weights, {} of optimizer states, {} of activations at peak\n", format_bytes(weight_bytes),
+        format_bytes(state_bytes), format_bytes(plan.arena_bytes));
+}
+
+void TrainingOutput::start_steps(const TrainingStart& start, const std::string& items) {
   AtomicFile::remove_leftovers(curve_file());
   for (const std::string& changed : start.changed_settings) print("{}\n", changed);
   if (start.checkpoint)
     print("resuming after step {} from the checkpoint in {}\n", start.completed, visible(start.checkpoint->string()));
-  progress_.emplace(ProgressOptions{
-      .items = start.tokens_per_step, .write = print_if_possible, .is_terminal = isatty(STDOUT_FILENO) == 1});
+  progress_.emplace(ProgressOptions{.items = start.tokens_per_step,
+                                    .unit = items,
+                                    .write = print_if_possible,
+                                    .is_terminal = isatty(STDOUT_FILENO) == 1});
 }
 
 void TrainingOutput::step_done(const StepReport& step) { progress_->step(step); }

@@ -41,8 +41,11 @@ class TrainingOutput : public TrainingObserver {
   void end(const LossHistory& history);
 
  protected:
-  /// Prints from where a run resumes and with which other settings, and starts the live line.
-  void start_steps(const TrainingStart& start);
+  /// Prints the numbers of parameters, and the memory of weights, states and activations.
+  static void print_weights(const TrainingStart& start);
+  /// Prints from where a run resumes and with which other settings, and starts the live line, with the rate in
+  /// `items`.
+  void start_steps(const TrainingStart& start, const std::string& items = "tokens");
   /// Prints a line above the live one.
   void line(const std::string& text);
 

@@ -29,6 +29,37 @@ TEST_CASE("onnx: commands that take a graph take an ONNX file", "[tools][onnx]")
   CHECK_THAT(run_lathe(scratch, "explain " + model("vit")).out, Contains("model.onnx:/classifier/Gemm_"));
 }
 
+TEST_CASE("onnx: the gradient, a profile, a benchmark, a division and a C library of an ONNX file", "[tools][onnx]") {
+  const Scratch scratch;
+  const auto graded = run_lathe(scratch, "grad " + model("vit"));
+  INFO(graded.err);
+  CHECK_THAT(graded.out, Contains("output \"grad.classifier.weight\""));
+  const auto traced = run_lathe(scratch, "trace " + model("vit") + "--random --dim batch=2");
+  CHECK_THAT(traced.out, Contains("model.onnx:/classifier/Gemm_"));
+  const auto measured = run_lathe(scratch, "bench " + model("vit") + "--dim batch=2");
+  CHECK_THAT(measured.out, Contains("one run: median") && Contains("model.onnx:/classifier/Gemm_"));
+  const auto divided = run_lathe(scratch, "shard " + model("vit") + "--mesh dp=2");
+  CHECK(divided.status == 0);
+  const auto compiled =
+      run_lathe(scratch, "compile " + model("vit") + "--emit header --prefix vit --max batch=4 -o lib");
+  INFO(compiled.err);
+  CHECK(compiled.status == 0);
+  CHECK_THAT(scratch.read("lib/vit.h"), Contains("classifier"));
+}
+
+TEST_CASE("onnx: commands for model directories say what reads an ONNX file", "[tools][onnx]") {
+  const Scratch scratch;
+  for (const std::string& command :
+       {"finetune " + model("vit") + "--data a.jsonl -o out", "generate " + model("vit") + "a",
+        "embed " + model("vit") + "a", "eval " + model("vit") + "--text a.txt"}) {
+    const auto ran = run_lathe(scratch, command);
+    INFO(command << "\n" << ran.err);
+    CHECK(ran.status == 1);
+    CHECK_THAT(ran.err, Contains("is an ONNX file, which holds a graph") && Contains("[model_folder]") &&
+                            Contains("writes its training step"));
+  }
+}
+
 TEST_CASE("onnx: lathe model writes the graph and the weights of an ONNX file", "[tools][onnx]") {
   const Scratch scratch;
   const auto ran = run_lathe(scratch, "model " + model("external") + "-o fc.lathe --values fc.safetensors");
@@ -57,7 +88,7 @@ TEST_CASE("onnx: lathe model writes the loss and the training step of an ONNX fi
   CHECK_THAT(run_lathe(scratch, "model " + model("external") + "--layers 3").err,
              Contains("--layers has no effect on") && Contains("[usage]"));
   CHECK_THAT(run_lathe(scratch, "model " + model("external") + loss + "--step --freeze nothing").err,
-             Contains("--freeze nothing: no parameter has a name with this text  [usage]"));
+             Contains("no parameter has a name with nothing, which is to be frozen  [import_frozen]"));
   CHECK_THAT(run_lathe(scratch, "model gpt --loss mse:y,target").err, Contains("gpt has a loss of its own  [usage]"));
 }
 

@@ -1,0 +1,305 @@
+#include "models/finetune/imported/imported_tuning.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "frontend/dsl.h"
+#include "ir/support/error.h"
+#include "ir/tensor/printer.h"
+#include "models/finetune/imported/tensor_rows.h"
+#include "models/finetune/run/averaged_weights.h"
+#include "models/finetune/run/metrics_file.h"
+#include "models/finetune/run/run_checks.h"
+#include "models/finetune/run/run_context.h"
+#include "models/import/loss/training_graphs.h"
+#include "models/text/dataset/token_batches.h"
+#include "runtime/files/paths.h"
+#include "runtime/files/safetensors/safetensors.h"
+#include "runtime/files/sha256.h"
+#include "runtime/parameters/lend.h"
+#include "runtime/train/trainer.h"
+
+namespace lathe {
+
+namespace {
+
+constexpr double default_rate = 2e-5;
+
+void check_imported_options(const ImportedTuningOptions& o) {
+  if (o.data.empty())
+    throw UserError("there is no training data", "train_options", "set ImportedTuningOptions::data");
+  if (o.output.empty())
+    throw UserError("no output folder is given", "train_options", "set ImportedTuningOptions::output");
+  if (o.compile.ranks)
+    throw UserError("a graph of another system is trained by one process", "train_options",
+                    "leave out compile.ranks");
+  if (!o.valid.empty() && o.valid_share != 0)
+    throw UserError("both a file and a share of the data are given for validation", "finetune_valid",
+                    "give valid or valid_share");
+  if (!(o.valid_share >= 0 && o.valid_share < 1))
+    throw UserError(fmt::format("valid_share {} is not a fraction", o.valid_share), "finetune_valid",
+                    "give a number above 0 and below 1, or a file");
+  for (const auto& [name, value] :
+       {std::pair{"batch", o.batch}, {"evaluate_every", o.evaluate_every}, {"save_every", o.save_every}})
+    require_at_least(name, value, 1);
+  require_at_least("validation_batches", o.validation_batches, 0);
+  require_at_least("steps", o.steps, 0);
+  o.optimizer.check();
+  if (!(o.epochs > 0) || !std::isfinite(o.epochs))
+    throw UserError(fmt::format("epochs is {}", o.epochs), "train_options", "give a number above 0");
+}
+
+std::int64_t numbers_of(const ir::Node& argument) { return argument.type.shape.numel().evaluate({}); }
+
+}  // namespace
+
+class ImportedTuning::Run {
+ public:
+  explicit Run(ImportedTuningOptions options)
+      : o_((check_imported_options(options), std::move(options))), run_(o_.compile, o_.observer) {
+    optimizer_ = o_.optimizer.with_defaults({.lr = default_rate, .weight_decay = 0, .beta2 = 0.999});
+  }
+
+  TrainingResult run() {
+    if (!trainer_) prepare();
+    const bool done = trainer_->run([&](std::int64_t step) { return batch(step); }, steps_);
+    if (!done) return result(true, {});
+    write();
+    if (!valid_) return result(false, {});
+    const auto loss = trainer_->evaluate();
+    if (!loss) return result(true, {});
+    return result(false, after_evaluation(*loss, true));
+  }
+
+ private:
+  std::filesystem::path training_folder() const { return o_.output / "training"; }
+  std::filesystem::path weights_file() const { return o_.output / "model.safetensors"; }
+
+  void prepare() {
+    if (path_exists(weights_file()) && !path_exists(training_folder()))
+      throw UserError(fmt::format("{} exists, and was not written by a training run", quote_path(weights_file())),
+                      "output_folder", "give another output folder");
+    imported_.emplace(importing::import_graph(o_.file));
+    read_rows();
+    run_.take_folder(training_folder(), o_.fresh);
+    build();
+    report_start();
+  }
+
+  void read_rows() {
+    rows_.emplace(TensorRows::read(o_.data));
+    if (!o_.valid.empty()) {
+      valid_.emplace(TensorRows::read(o_.valid));
+    } else if (o_.valid_share > 0) {
+      auto [apart, rest] = rows_->split_off(o_.valid_share, o_.seed);
+      valid_.emplace(std::move(apart)), rows_.emplace(std::move(rest));
+    }
+    if (valid_ && all_validation_batches() == 0)
+      throw UserError(
+          fmt::format("there are {} validation examples, fewer than a batch of {}", valid_->count(), o_.batch),
+          "finetune_valid", "give more of them, or a smaller batch");
+    if (steps_ == 0)
+      steps_ = o_.steps > 0
+                   ? o_.steps
+                   : std::max<std::int64_t>(
+                         1, static_cast<std::int64_t>(std::ceil(o_.epochs * static_cast<double>(rows_->count()) /
+                                                                static_cast<double>(o_.batch))));
+  }
+
+  void build() {
+    auto [optimizer, groups] = optimizer_.build(steps_);
+    graphs_.emplace(importing::training_graphs(*imported_, o_.loss, optimizer,
+                                               {.clip_norm = optimizer_.clip,
+                                                .precision = o_.precision,
+                                                .frozen = importing::names_with_any(imported_->parameters, o_.frozen),
+                                                .decayed = matrices(),
+                                                .groups = std::move(groups)}));
+    const ir::Graph &forward = graphs_->forward, &step = graphs_->step;
+    rows_->fit(forward, o_.batch);
+    if (valid_) valid_->fit(forward, o_.batch);
+    sizes_ = rows_->sizes(forward, o_.batch);
+    find_arguments(step);
+    const ExampleSummary validation{.examples = valid_ ? valid_->count() : 0};
+    run_.observer().examples_read({.examples = rows_->count()}, valid_ ? &validation : nullptr);
+    run_.choose_splits(forward);
+    averages_ = AveragedWeights(optimizer_, step);
+    CompileOptions compile = run_.step_options(sizes_);
+    compile.reserve = sizes_;
+    const StartValue start = [this](const std::string& name) {
+      const Parameters& values = imported_->parameters;
+      if (values.contains(name)) return lend(values.get(name), values.store());
+      return initial_value(graphs_->step, name, {}, o_.seed);
+    };
+    trainer_.emplace(step, start, trainer_options(averages_.evaluation(forward), compile));
+    metrics_.emplace(training_folder() / "metrics.jsonl", trainer_->step(), trainer_->step() == steps_);
+  }
+
+  /// Counts the parameters, and finds the arguments that the run writes.
+  void find_arguments(const ir::Graph& step) {
+    for (const ir::ValueId id : step.arguments()) {
+      const ir::Node& argument = step[id];
+      if (!imported_->parameters.contains(argument.name)) continue;
+      written_.push_back(argument.name);
+      if (argument.op->name.value != "parameter") continue;
+      parameters_ += numbers_of(argument);
+      const bool is_trained = std::ranges::any_of(step.updates, [&](const ir::Update& u) { return u.state == id; });
+      if (!is_trained) continue;
+      trained_ += numbers_of(argument);
+      if (argument.type.dtype != f32 && argument.type.dtype != f64)
+        throw UserError(
+            fmt::format("{} is {}, which would lose small updates", quote(argument.name), name(argument.type.dtype)),
+            "train_parameters", "export the model in f32; precision bf16 trains it in mixed precision");
+    }
+  }
+
+  TrainerOptions trainer_options(const ir::Graph& evaluation, const CompileOptions& compile) {
+    TrainerOptions options{
+        .folder = run_.folder(),
+        .save_every = o_.save_every,
+        .save_constants = false,
+        .settings = {.fixed = fixed_settings(), .changeable = changeable_settings()},
+        .compile = compile,
+        .after_step = [this](const StepReport& step) { after_step(step); },
+        .after_evaluation_batch = [this](const EvaluationReport& report) { run_.observer().validating(report); },
+        .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss, false); },
+        .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, trainer_->history()); },
+        .stop = o_.stop,
+        .can_restart = true,
+        .before_replay = [this](std::int64_t first, std::int64_t last) { run_.observer().replaying(first, last); },
+        .advice = o_.advice,
+    };
+    if (valid_)
+      options.evaluation = Evaluation{.graph = evaluation,
+                                      .batches = [this](std::int64_t i) { return validation_batch(i); },
+                                      .count = validation_batches(),
+                                      .every = o_.evaluate_every};
+    return options;
+  }
+
+  /// Returns the examples of a step. Each pass over the examples has its own order.
+  Tensors batch(std::int64_t step) {
+    std::vector<std::uint32_t> rows;
+    for (std::int64_t i = step * o_.batch; i < (step + 1) * o_.batch; ++i) {
+      const std::int64_t epoch = i / rows_->count();
+      if (epoch != epoch_) {
+        order_ = shuffled(rows_->count(), o_.seed, static_cast<std::uint64_t>(epoch));
+        epoch_ = epoch;
+      }
+      rows.push_back(order_[static_cast<std::size_t>(i % rows_->count())]);
+    }
+    return rows_->gather(rows);
+  }
+
+  Tensors validation_batch(std::int64_t index) const {
+    std::vector<std::uint32_t> rows;
+    for (std::int64_t i = index * o_.batch; i < (index + 1) * o_.batch; ++i)
+      rows.push_back(static_cast<std::uint32_t>(i));
+    return valid_->gather(rows);
+  }
+
+  /// Validations use whole batches, because their losses are averaged.
+  std::int64_t all_validation_batches() const { return valid_->count() / o_.batch; }
+  std::int64_t validation_batches() const {
+    const std::int64_t all = all_validation_batches();
+    return o_.validation_batches == 0 ? all : std::min(o_.validation_batches, all);
+  }
+
+  Settings fixed_settings() const {
+    Settings fixed = optimizer_.fixed();
+    fixed["graph"] = sha256_hex(ir::print(graphs_->forward));
+    fixed["frozen"] = fmt::format("{}", fmt::join(o_.frozen, ", "));
+    fixed["precision"] = name(o_.precision);
+    return fixed;
+  }
+
+  Settings changeable_settings() const {
+    Settings settings = optimizer_.changeable(steps_);
+    settings["batch"] = fmt::format("{}", o_.batch);
+    settings["seed"] = fmt::format("{}", o_.seed);
+    settings["target"] = run_.compile().target.name;
+    settings["data"] = rows_->hash();
+    return settings;
+  }
+
+  void report_start() {
+    const Checkpoint* const checkpoint = run_.checkpoint();
+    const std::string name = o_.file.filename().string();
+    run_.observer().started({.step = trainer_->executable(),
+                             .sizes = sizes_,
+                             .model = name,
+                             .parameters = parameters_,
+                             .trained = trained_,
+                             .rows_per_step = o_.batch,
+                             .steps = steps_,
+                             .epochs = static_cast<double>(steps_ * o_.batch) / static_cast<double>(rows_->count()),
+                             .tokens_per_step = static_cast<double>(o_.batch),
+                             .validation_batches = valid_ ? validation_batches() : 0,
+                             .all_validation_batches = valid_ ? all_validation_batches() : 0,
+                             .sharding = "",
+                             .completed = trainer_->step(),
+                             .checkpoint = checkpoint ? std::optional(checkpoint->folder) : std::nullopt,
+                             .changed_settings = trainer_->changed_settings()});
+  }
+
+  void after_step(const StepReport& step) {
+    metrics_->write(step.step,
+                    {{"loss", step.loss},
+                     {"learning_rate", step.outputs.at("learning_rate").get(0)},
+                     {"grad_norm", step.outputs.at("grad_norm").get(0)},
+                     {"epoch", static_cast<double>(step.step * o_.batch) / static_cast<double>(rows_->count())},
+                     {"seconds", step.seconds}});
+    run_.observer().step_done(step);
+  }
+
+  Validation after_evaluation(double loss, bool is_last) {
+    const Validation validation{.step = trainer_->step(),
+                                .loss = loss,
+                                .batches = validation_batches(),
+                                .all_batches = all_validation_batches(),
+                                .is_last = is_last};
+    run_.observer().validated(validation);
+    metrics_->write(trainer_->step(), {{"validation_loss", loss}});
+    return validation;
+  }
+
+  /// Writes all parameters and states of the file, also those that the loss does not depend on.
+  void write() const {
+    Tensors values = averages_.wholes(*trainer_, written_);
+    for (const std::string& name : imported_->parameters.names())
+      if (!values.contains(name)) values.set(name, lend(imported_->parameters.get(name)));
+    write_safetensors(weights_file(), values);
+  }
+
+  TrainingResult result(bool stopped, const std::optional<Validation>& last) const {
+    return {.steps = trainer_->step(), .stopped = stopped, .history = trainer_->history(), .validation = last};
+  }
+
+  ImportedTuningOptions o_;
+  OptimizerSettings optimizer_;
+  AveragedWeights averages_;
+  std::int64_t steps_ = 0;
+  RunContext run_;
+  std::optional<importing::ImportedGraph> imported_;
+  std::optional<TensorRows> rows_, valid_;
+  std::optional<importing::TrainingGraphs> graphs_;
+  DimBindings sizes_;
+  std::vector<std::string> written_;  ///< parameters and states of the file that the step has
+  std::int64_t parameters_ = 0, trained_ = 0;
+  std::optional<Trainer> trainer_;
+  std::optional<MetricsFile> metrics_;
+  std::int64_t epoch_ = -1;
+  std::vector<std::uint32_t> order_;  ///< of the examples in this epoch
+};
+
+ImportedTuning::ImportedTuning(ImportedTuningOptions options) : run_(std::make_unique<Run>(std::move(options))) {}
+ImportedTuning::~ImportedTuning() = default;
+ImportedTuning::ImportedTuning(ImportedTuning&&) noexcept = default;
+ImportedTuning& ImportedTuning::operator=(ImportedTuning&&) noexcept = default;
+
+TrainingResult ImportedTuning::run() { return run_->run(); }
+
+}  // namespace lathe

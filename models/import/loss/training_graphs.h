@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/train/training.h"
+#include "models/import/import.h"
+#include "models/import/loss/attached_loss.h"
+
+namespace lathe::importing {
+
+/// The graph of a loss alone, with the output "loss", and the step that trains the parameters.
+struct TrainingGraphs {
+  ir::Graph forward, step;
+};
+
+/// Attaches a loss to an imported graph and differentiates it. Parameters that the file does not train are frozen,
+/// and so are those that `options.frozen` selects. The outputs of the file are left out. Call it once per import.
+/// Throws UserErrors of attach_loss() and training_step().
+TrainingGraphs training_graphs(const ImportedGraph& imported, const AttachedLoss& loss, const Optimizer& optimizer,
+                               const TrainingOptions& options);
+
+/// Selects the parameters whose names contain one of the texts. Throws UserError [import_frozen] for a text that no
+/// name contains.
+ParameterFilter names_with_any(const Parameters& parameters, const std::vector<std::string>& texts);
+
+}  // namespace lathe::importing
