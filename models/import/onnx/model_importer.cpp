@@ -15,8 +15,6 @@ using importing::Value;
 
 namespace {
 
-constexpr int max_depth = 64;  // of calls and branches
-
 /// Whether a float tensor is trained: not a single number in the code of a model, whose name has no module path:
 /// "scalar_tensor_default", "onnx::Div_12", "/layers.0/Constant_output_0".
 bool is_parameter(const HostTensor& tensor, Text name) {
@@ -55,7 +53,7 @@ ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto
 
 importing::ImportedGraph ModelImporter::import() {
   const Opsets opsets = opsets_of(model_.opsets);
-  NodeScope scope{.opsets = &opsets};
+  NodeScope scope{.opsets = &opsets, .graph = &imported_.graph};
   add_initializers(scope, *model_.graph);
   add_inputs(scope);
   add_nodes(scope, model_.graph->nodes);
@@ -131,7 +129,6 @@ void ModelImporter::add_node(NodeScope& scope, const NodeProto& node) {
          "import_file");
   try {
     if (const FunctionProto* function = functions_.find(node)) return add_call(scope, node, *function);
-    if (domain_of(node).empty() && node.op == "If") return add_branch(scope, node);
     add_op(scope, node);
   } catch (const UserError& error) {
     // Some functions of the DSL raise errors at their own line.
@@ -162,9 +159,10 @@ void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
   const std::int64_t version = scope.opsets->at(domain_of(node));
   const importing::OpRecord* const record = ops_.find(domain_of(node), node.op, version);
   LATHE_ASSERT(record);  // check_ops() has found it
-  importing::SourceNode source{std::string(node.op), version, location(scope, node), attributes(scope, node), {}};
+  importing::SourceNode source{std::string(node.op), version, location(scope, node), attributes(scope, node),
+                               bodies(scope, node)};
   for (const Text output : node.outputs) source.results.push_back(!output.empty());
-  const importing::OpCall call(source, operands(scope, node), imported_.graph);
+  const importing::OpCall call(source, operands(scope, node), *scope.graph);
   Results results = importing::import_op(*record, call);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
@@ -178,44 +176,12 @@ void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
   }
 }
 
-/// If: takes the branch that the condition chooses. The branch sees the values around it.
-void ModelImporter::add_branch(NodeScope& scope, const NodeProto& node) {
-  const std::vector<Value> condition = operands(scope, node);
-  const HostTensor* const known = condition.empty() ? nullptr : condition[0].constant();
-  if (!known || known->numel() != 1)
-    fail(scope, node, "the condition is computed at run time", "import_unsupported",
-         "Lathe has no branches: export the model with a constant condition");
-  const Text name = known->get_int(0) != 0 ? "then_branch" : "else_branch";
-  for (const AttributeProto& attribute : node.attributes) {
-    if (attribute.name != name) continue;
-    NodeScope inner{.around = &scope,
-                    .opsets = scope.opsets,
-                    .path = scope.path,
-                    .attributes = scope.attributes,
-                    .depth = scope.depth + 1};
-    if (inner.depth > max_depth) fail(scope, node, "too many nested branches and calls", "import_file");
-    add_initializers(inner, *attribute.graph);
-    add_nodes(inner, attribute.graph->nodes);
-    if (attribute.graph->outputs.size() != node.outputs.size())
-      fail(scope, node,
-           fmt::format("{} has {} outputs, and the node {}", name, attribute.graph->outputs.size(),
-                       node.outputs.size()),
-           "import_file");
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      const Value* const value = inner.find(attribute.graph->outputs[i].name);
-      if (!value) fail(scope, node, fmt::format("{} does not compute its outputs", name), "import_file");
-      if (!node.outputs[i].empty()) define(scope, node.outputs[i], *value);
-    }
-    return;
-  }
-  fail(scope, node, fmt::format("the attribute {} is missing", name), "import_file");
-}
-
 /// A call of a function: its nodes are added in a scope of their own.
 void ModelImporter::add_call(NodeScope& scope, const NodeProto& node, const FunctionProto& function) {
   const Opsets opsets = opsets_of(function.opsets);
-  NodeScope inner{.opsets = &opsets, .path = scope.path + node_name(node) + "/", .depth = scope.depth + 1};
-  if (inner.depth > max_depth) fail(scope, node, "too many nested branches and calls", "import_file");
+  NodeScope inner{
+      .opsets = &opsets, .graph = scope.graph, .path = scope.path + node_name(node) + "/", .depth = scope.depth + 1};
+  if (inner.depth > most_nested) fail(scope, node, "too many nested branches and calls", "import_file");
   for (const AttributeProto& fallback : function.defaults)
     inner.attributes.insert_or_assign(std::string(fallback.name), attribute(scope, node, fallback));
   for (auto& [name, value] : attributes(scope, node)) inner.attributes.insert_or_assign(name, std::move(value));

@@ -156,9 +156,17 @@ Results space_to_depth(const OpCall& call) {
 
 Results trilu(const OpCall& call) {
   const Tensor x = call.tensor(0);
+  const bool is_upper = call.flag("upper", true);
+  if (call.has(1) && !call.operand(1).dims()) {
+    if (x.rank() < 2) call.fail("the operand is not a matrix", "import_operand");
+    const Tensor rows = call.graph().arange(x.size(-2), i64).unsqueeze(1),
+                 columns = call.graph().arange(x.size(-1), i64);
+    const Tensor k = call.tensor(1).to(i64).reshape({}), diagonal = columns - rows;
+    return {where(is_upper ? diagonal >= k : diagonal <= k, x, 0)};
+  }
   const std::int64_t k = call.has(1) ? call.integer(1, "k") : 0;
   // Lathe's tril and triu take numbers.
-  const auto op = [&](const Tensor& a) { return call.flag("upper", true) ? triu(a, k) : tril(a, k); };
+  const auto op = [&](const Tensor& a) { return is_upper ? triu(a, k) : tril(a, k); };
   return {x.dtype() == boolean || is_byte(x.dtype()) ? op(x.to(i32)).to(x.dtype()) : op(x)};
 }
 
