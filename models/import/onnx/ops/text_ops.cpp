@@ -13,6 +13,7 @@ namespace {
 /// The n-grams of one length: their tokens, row-major, and the columns of the output that count them.
 struct Grams {
   std::int64_t length = 0;
+  std::int64_t first = 0;  ///< the number of the first one in the pool
   Ints tokens, columns;
 };
 
@@ -36,6 +37,7 @@ std::vector<Grams> grams_of(const OpCall& call) {
       call.fail("the attribute ngram_indexes has fewer columns than there are n-grams", "import_attribute");
     if (length >= shortest && length <= longest && count > 0)
       all.push_back({length,
+                     number,
                      {pool.begin() + from, pool.begin() + to},
                      {columns.begin() + number, columns.begin() + number + count}});
     number += count;
@@ -59,7 +61,19 @@ Tensor counts_of(const Tensor& x, const Grams& grams, std::int64_t skips) {
   return is_found.to(f32).sum(-2);
 }
 
-/// Counts n-grams of tokens, or weighs whether or how often they occur.
+/// What the output has for an n-gram: how often it occurs (TF), its weight if it occurs (IDF), or its weight for each
+/// time that it occurs (TFIDF).
+enum class Criterion : std::uint8_t { counts, occurs, weighted };
+
+Criterion criterion_of(const OpCall& call) {
+  const std::string mode = call.text("mode", "");
+  if (mode == "TF") return Criterion::counts;
+  if (mode == "IDF") return Criterion::occurs;
+  if (mode == "TFIDF") return Criterion::weighted;
+  call.fail(fmt::format("the attribute mode is '{}', not TF, IDF or TFIDF", mode), "import_attribute");
+}
+
+/// Returns the columns of n-grams in a tensor of tokens, weighted.
 Results tfidf_vectorizer(const OpCall& call) {
   const Tensor x = call.tensor(0);
   if (x.rank() != 1 && x.rank() != 2) call.fail("the tokens have neither 1 nor 2 dims", "import_operand");
@@ -68,26 +82,32 @@ Results tfidf_vectorizer(const OpCall& call) {
   const Ints columns = call.integers("ngram_indexes");
   if (columns.empty() || std::ranges::min(columns) < 0)
     call.fail("the attribute ngram_indexes is empty or has negative columns", "import_attribute");
+  const Criterion criterion = criterion_of(call);
+  const auto* const given = call.find<std::vector<double>>("weights");
+  const std::vector<double> weights = given ? *given : std::vector<double>(columns.size(), 1);
+  if (weights.size() != columns.size())
+    call.fail(fmt::format("the attribute weights has {} numbers for {} n-grams", weights.size(), columns.size()),
+              "import_attribute");
   const std::int64_t size = std::ranges::max(columns) + 1;
   Shape shape = x.shape();
   shape.set(x.rank() - 1, size);
   Tensor y = call.graph().zeros(shape, f32);
-  for (const Grams& grams : grams_of(call))
+  for (const Grams& grams : grams_of(call)) {
+    Tensor counts;
     for (std::int64_t skips = 0; skips <= (grams.length == 1 ? 0 : most_skips); ++skips) {
       if (*x.size(-1).value() <= (grams.length - 1) * (skips + 1)) continue;
-      const Tensor at = importing::literal(call.graph(), vector_of(grams.columns, i64));
-      y = y + scatter_add(at, counts_of(x, grams, skips), size, x.rank() - 1);
+      const Tensor more = counts_of(x, grams, skips);
+      counts = counts.is_empty() ? more : counts + more;
     }
-  const std::string mode = call.text("mode", "");
-  if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
-    call.fail(fmt::format("the attribute mode is '{}', not TF, IDF or TFIDF", mode), "import_attribute");
-  const auto* weights = call.find<std::vector<double>>("weights");
-  if (mode == "IDF") y = (y > 0).to(f32);
-  if (mode == "TF" || !weights) return {y};
-  if (static_cast<std::int64_t>(weights->size()) != size)
-    call.fail(fmt::format("the attribute weights has {} numbers for {} columns", weights->size(), size),
-              "import_attribute");
-  return {y * importing::literal(call.graph(), vector_of(*weights, f32))};
+    if (counts.is_empty()) continue;
+    if (criterion == Criterion::occurs) counts = (counts > 0).to(f32);
+    const auto first = weights.begin() + grams.first;
+    const std::vector<double> own(first, first + static_cast<std::ptrdiff_t>(grams.columns.size()));
+    if (criterion != Criterion::counts) counts = counts * importing::literal(call.graph(), vector_of(own, f32));
+    const Tensor at = importing::literal(call.graph(), vector_of(grams.columns, i64));
+    y = y + scatter_add(at, counts, size, x.rank() - 1);
+  }
+  return {y};
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Results optimized(const OpCall& call, std::size_t states, const Step& step) {
 }
 
 Results adagrad(const OpCall& call) {
-  const double decay = call.real("decay_factor", 0), epsilon = call.real("epsilon", 0);
+  const double decay = call.real("decay_factor", 0), epsilon = call.real("epsilon", 1e-6);
   return optimized(call, 1, [&](const Optimized& at, const Tensor& rate, const Tensor& number) {
     const Tensor sum = at.states[0] + at.gradient * at.gradient;
     const Tensor decayed = rate / (number.to(rate.dtype()) * decay + 1.0);
@@ -49,7 +49,7 @@ Results adagrad(const OpCall& call) {
 }
 
 Results adam(const OpCall& call) {
-  const double alpha = call.real("alpha", 0.9), beta = call.real("beta", 0.999), epsilon = call.real("epsilon", 0),
+  const double alpha = call.real("alpha", 0.9), beta = call.real("beta", 0.999), epsilon = call.real("epsilon", 1e-6),
                decay = call.real("norm_coefficient_post", 0);
   return optimized(call, 2, [&](const Optimized& at, const Tensor& rate, const Tensor& number) {
     const Tensor mean = at.states[0] * alpha + at.gradient * (1 - alpha);

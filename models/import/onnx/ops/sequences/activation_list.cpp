@@ -85,18 +85,13 @@ std::vector<Activation> activation_list(const OpCall& call, const std::vector<st
                 "import_attribute");
     names = *given;
   }
-  std::optional<double> clip;
-  if (call.has("clip")) clip = call.real("clip");
-  if (clip && !(*clip > 0)) call.fail("the attribute clip is not positive", "import_attribute");
   Numbers alphas(call, "activation_alpha"), betas(call, "activation_beta");
   std::vector<Activation> all;
   for (const std::string& name : names) {
     const ActivationKind& kind = kind_of(call, name);
     const double alpha = kind.has_alpha ? alphas.next(kind, kind.alpha) : 0,
                  beta = kind.has_beta ? betas.next(kind, kind.beta) : 0;
-    all.emplace_back([&kind, alpha, beta, clip](const Tensor& x) {
-      return kind.function(clip ? clamp(x, -*clip, *clip) : x, alpha, beta);
-    });
+    all.emplace_back([&kind, alpha, beta](const Tensor& x) { return kind.function(x, alpha, beta); });
   }
   alphas.require_all_taken();
   betas.require_all_taken();

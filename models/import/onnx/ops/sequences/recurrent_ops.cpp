@@ -19,9 +19,15 @@ struct Direction {
   Tensor bias = {}, hidden_bias = {};  ///< empty without biases
   Tensor peepholes = {};               ///< of an LSTM: [3 h], for the gates i, o, f; empty without
   std::vector<Activation> functions;
-  States first;           ///< h, and for an LSTM c: [B, h]
+  std::optional<double> clip = {};  ///< limits the operands of the functions of gates to [-clip, clip]
+  States first;                     ///< h, and for an LSTM c: [B, h]
   Tensor is_within = {};  ///< bool [T, B, 1]: whether a step is before the end of its sequence; empty: all are
   bool reverse = false;
+
+  /// Applies function `i` to gates.
+  Tensor activated(std::size_t i, const Tensor& gates) const {
+    return functions[i](clip ? clamp(gates, -*clip, *clip) : gates);
+  }
 };
 
 /// Computes the next states from those before and the product of x with the weight, [B, G h].
@@ -59,27 +65,27 @@ States lstm_step(const Direction& part, bool couples_gates, std::span<const Tens
   const auto seen = [&](std::size_t gate, const Tensor& cell) {
     return peepholes.empty() ? gates[gate] : gates[gate] + peepholes[gate] * cell;
   };
-  const Activation &f = part.functions[0], &g = part.functions[1], &last = part.functions[2];
-  const Tensor input = f(seen(0, c)), forget = couples_gates ? 1.0 - input : f(seen(2, c));
-  const Tensor next = forget * c + input * g(gates[3]);
-  return {f(seen(1, next)) * last(next), next};
+  const Tensor input = part.activated(0, seen(0, c));
+  const Tensor forget = couples_gates ? 1.0 - input : part.activated(0, seen(2, c));
+  const Tensor next = forget * c + input * part.activated(1, gates[3]);
+  // As in ONNX Runtime, the cell itself is not clipped.
+  return {part.activated(0, seen(1, next)) * part.functions[2](next), next};
 }
 
 /// `resets_product`: the reset gate multiplies the product of h and not h itself (linear_before_reset).
 States gru_step(const Direction& part, bool resets_product, std::span<const Tensor> states, const Tensor& projected) {
   const Tensor& h = states[0];
-  const Activation &f = part.functions[0], &g = part.functions[1];
   const std::vector<Tensor> input = projected.chunk(3, -1);  // z, r, h
   const std::vector<Tensor> hidden = hidden_product(part, h, 0, 2).chunk(2, -1);
-  const Tensor update = f(input[0] + hidden[0]), reset = f(input[1] + hidden[1]);
+  const Tensor update = part.activated(0, input[0] + hidden[0]), reset = part.activated(0, input[1] + hidden[1]);
   const Tensor product =
       resets_product ? reset * hidden_product(part, h, 2, 3) : hidden_product(part, reset * h, 2, 3);
-  const Tensor candidate = g(input[2] + product);
+  const Tensor candidate = part.activated(1, input[2] + product);
   return {candidate + update * (h - candidate)};
 }
 
 States rnn_step(const Direction& part, std::span<const Tensor> states, const Tensor& projected) {
-  return {part.functions[0](projected + hidden_product(part, states[0], 0, 1))};
+  return {part.activated(0, projected + hidden_product(part, states[0], 0, 1))};
 }
 
 struct Directions {
@@ -122,6 +128,8 @@ class Recurrence {
     require_shape(call, 2, {count, rows, hidden_});
     if (call.has(3)) require_shape(call, 3, {count, Dim(2) * rows});
     functions_ = activation_list(call, activations, directions_.count);
+    if (call.has("clip")) clip_ = call.real("clip");
+    if (clip_ && !(*clip_ > 0)) call.fail("the attribute clip is not positive", "import_attribute");
     if (call.has(4)) is_within_ = is_within();
   }
 
@@ -149,6 +157,7 @@ class Recurrence {
                    .weight = call_.tensor(1).select(0, at),
                    .hidden_weight = call_.tensor(2).select(0, at),
                    .functions = {begin, begin + static_cast<std::ptrdiff_t>(each)},
+                   .clip = clip_,
                    .first = {},
                    .is_within = is_within_,
                    .reverse = d == 1 || directions_.first_is_reverse};
@@ -176,6 +185,7 @@ class Recurrence {
   Tensor x_, is_within_;
   Dim hidden_ = 0;
   std::vector<Activation> functions_;
+  std::optional<double> clip_;
 };
 
 Results lstm_op(const OpCall& call) {

@@ -70,8 +70,9 @@ Results grid_sample(const OpCall& call) {
       position = extent.inside(extent.inside(position.round()));
       neighbours.push_back({{position}, {call.graph().constant(1, position.dtype()).expand(position.shape())}});
     } else {
-      position = extent.inside(position);
-      neighbours.push_back(extent.inside(is_linear ? linear_neighbours(position) : cubic_neighbours(position)));
+      // As in PyTorch, a cubic interpolation goes on outside of the image, with elements from inside.
+      neighbours.push_back(
+          extent.inside(is_linear ? linear_neighbours(extent.inside(position)) : cubic_neighbours(position)));
     }
   }
   Shape shape{x.size(0), x.size(1)};
