@@ -6,7 +6,7 @@
 namespace lathe::onnx {
 
 importing::ImportedGraph import_model(const std::filesystem::path& file, const importing::ImportOptions& options) {
-  const auto mapped = importing::MappedFile::open(file);
+  const auto mapped = MappedFile::open(file);
   const std::string name = file.filename().string();
   const ModelProto model = read_model(mapped->bytes(), name);
   const importing::OpTable ops = standard_ops();

@@ -61,8 +61,8 @@ Tensor counts_of(const Tensor& x, const Grams& grams, std::int64_t skips) {
   return is_found.to(f32).sum(-2);
 }
 
-/// What the output has for an n-gram: how often it occurs (TF), its weight if it occurs (IDF), or its weight for each
-/// time that it occurs (TFIDF).
+/// The value of an n-gram in the output: how often it occurs (TF), its weight if it occurs (IDF), or its weight for
+/// each time that it occurs (TFIDF).
 enum class Criterion : std::uint8_t { counts, occurs, weighted };
 
 Criterion criterion_of(const OpCall& call) {

@@ -70,7 +70,8 @@ Results grid_sample(const OpCall& call) {
       position = extent.inside(extent.inside(position.round()));
       neighbours.push_back({{position}, {call.graph().constant(1, position.dtype()).expand(position.shape())}});
     } else {
-      // As in PyTorch, a cubic interpolation goes on outside of the image, with elements from inside.
+      // As in PyTorch, a cubic interpolation keeps positions outside of the image and moves the elements it reads
+      // inside.
       neighbours.push_back(
           extent.inside(is_linear ? linear_neighbours(extent.inside(position)) : cubic_neighbours(position)));
     }

@@ -1,4 +1,4 @@
-#include "models/import/pt2/archive/zip_archive.h"
+#include "runtime/files/zip/zip_archive.h"
 
 #include <fmt/core.h>
 
@@ -6,8 +6,10 @@
 
 #include "ir/support/error.h"
 #include "runtime/files/other_format.h"
+#include "runtime/files/zip/crc32.h"
+#include "runtime/files/zip/inflate.h"
 
-namespace lathe::pt2 {
+namespace lathe {
 
 namespace {
 
@@ -20,9 +22,11 @@ constexpr std::uint64_t zip64_locator_signature = 0x07064b50, zip64_locator_size
 
 constexpr std::uint64_t unknown16 = 0xffff, unknown32 = 0xffffffff;  ///< the ZIP64 form has the number
 
+constexpr std::uint32_t deflate_method = 8;
+
 std::string_view method_name(std::uint32_t method) {
   switch (method) {
-    case 8: return "deflate";
+    case deflate_method: return "deflate";
     case 9: return "deflate64";
     case 12: return "bzip2";
     case 14: return "LZMA";
@@ -33,8 +37,8 @@ std::string_view method_name(std::uint32_t method) {
 
 }  // namespace
 
-ZipArchive::ZipArchive(const std::filesystem::path& path)
-    : name_(path.filename().string()), file_(importing::MappedFile::open(path)) {
+ZipArchive::ZipArchive(const std::filesystem::path& path, const ZipErrors& errors)
+    : errors_(errors), name_(path.filename().string()), file_(MappedFile::open(path)) {
   const auto all = file_->bytes();
   const std::string_view start(reinterpret_cast<const char*>(all.data()), std::min<std::size_t>(all.size(), 64));
   if (!start.starts_with("PK")) {
@@ -45,8 +49,7 @@ ZipArchive::ZipArchive(const std::filesystem::path& path)
 }
 
 void ZipArchive::fail(std::uint64_t at, std::string_view text) const {
-  throw UserError(fmt::format("{}: byte {}: {}", name_, at, text), "import_file",
-                  "the file is damaged, or torch.export.save() has not written it");
+  throw UserError(fmt::format("{}: byte {}: {}", name_, at, text), errors_.damaged, errors_.origin);
 }
 
 std::span<const std::byte> ZipArchive::bytes(std::uint64_t at, std::uint64_t size) const {
@@ -108,7 +111,8 @@ ZipArchive::Entry ZipArchive::read_entry(std::uint64_t at, std::uint64_t name_si
               .size = number(at + 24, 4),
               .stored_size = number(at + 20, 4),
               .method = static_cast<std::uint32_t>(number(at + 10, 2)),
-              .flags = static_cast<std::uint32_t>(number(at + 8, 2))};
+              .flags = static_cast<std::uint32_t>(number(at + 8, 2)),
+              .checksum = static_cast<std::uint32_t>(number(at + 16, 4))};
   std::uint64_t field = at + entry_size + name_size;
   const std::uint64_t end = field + extra_size;
   while (end - field >= 4) {
@@ -134,24 +138,52 @@ std::vector<std::string> ZipArchive::names() const {
   return all;
 }
 
-std::span<const std::byte> ZipArchive::read(std::string_view name) const {
+const ZipArchive::Entry& ZipArchive::entry(std::string_view name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end())
-    throw UserError(fmt::format("{}: there is no file '{}' in the archive", name_, name), "import_file",
-                    "the file is damaged, or torch.export.save() has not written it");
-  const Entry& entry = found->second;
-  if ((entry.flags & 1) != 0 || entry.method != 0)
-    throw UserError(fmt::format("{}: the file '{}' is {}", name_, name,
-                                entry.method != 0 ? fmt::format("compressed by {}", method_name(entry.method))
-                                                  : std::string("encrypted")),
-                    "import_unsupported",
-                    "torch.export.save() stores files as they are; write the archive again without compression");
-  if (entry.size != entry.stored_size) fail(entry.header, fmt::format("the file '{}' has two sizes", name));
+    throw UserError(fmt::format("{}: there is no file '{}' in the archive", name_, name), errors_.damaged,
+                    errors_.origin);
+  return found->second;
+}
+
+std::span<const std::byte> ZipArchive::stored(std::string_view name, const Entry& entry) const {
+  if ((entry.flags & 1) != 0)
+    throw UserError(fmt::format("{}: the file '{}' is encrypted", name_, name), errors_.unsupported, errors_.form);
   bytes(entry.header, local_size);
   if (number(entry.header, 4) != local_signature)
     fail(entry.header, fmt::format("the header of the file '{}' has another signature", name));
   const std::uint64_t before = local_size + number(entry.header + 26, 2) + number(entry.header + 28, 2);
-  return bytes(entry.header + before, entry.size);
+  return bytes(entry.header + before, entry.stored_size);
+}
+
+std::span<const std::byte> ZipArchive::read(std::string_view name) const {
+  const Entry& found = entry(name);
+  if (found.method != 0)
+    throw UserError(fmt::format("{}: the file '{}' is compressed by {}", name_, name, method_name(found.method)),
+                    errors_.unsupported, errors_.form);
+  if (found.size != found.stored_size) fail(found.header, fmt::format("the file '{}' has two sizes", name));
+  return stored(name, found);
+}
+
+std::vector<std::byte> ZipArchive::extract(std::string_view name) const {
+  const Entry& found = entry(name);
+  std::vector<std::byte> content;
+  if (found.method != deflate_method) {
+    const std::span<const std::byte> whole = read(name);
+    content.assign(whole.begin(), whole.end());
+  } else {
+    const std::span<const std::byte> compressed = stored(name, found);
+    constexpr std::uint64_t largest_ratio = 1032;  // 258 bytes for two bits
+    if (found.size / largest_ratio > compressed.size())
+      fail(found.header,
+           fmt::format("the file '{}' has {} compressed bytes for {}", name, compressed.size(), found.size));
+    content.resize(found.size);
+    if (const auto fault = inflate(compressed, content))
+      fail(found.header, fmt::format("the file '{}' is damaged: {}", name, *fault));
+  }
+  if (crc32(content) != found.checksum)
+    fail(found.header, fmt::format("the file '{}' differs from its checksum", name));
+  return content;
 }
 
 std::string_view ZipArchive::text(std::string_view name) const {
@@ -159,4 +191,4 @@ std::string_view ZipArchive::text(std::string_view name) const {
   return {reinterpret_cast<const char*>(found.data()), found.size()};
 }
 
-}  // namespace lathe::pt2
+}  // namespace lathe

@@ -1,27 +1,12 @@
-#include "models/import/mapped_file.h"
+#include "models/import/mapped_tensor.h"
 
 #include <fmt/core.h>
 
 #include <cstring>
 
 #include "ir/support/error.h"
-#include "runtime/files/file_io.h"
-#include "runtime/files/mapped_pages.h"
 
 namespace lathe::importing {
-
-MappedFile::~MappedFile() = default;
-
-std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const FileDescriptor file = open_regular_file(path);
-  const std::uint64_t size = file_size(file, path);
-  const std::shared_ptr<MappedFile> mapped(new MappedFile);
-  if (size > 0) {
-    mapped->pages_ = std::make_unique<MappedPages>(file, 0, size, path);
-    mapped->bytes_ = {mapped->pages_->data(), size};
-  }
-  return mapped;
-}
 
 std::uint64_t numel(const std::vector<std::int64_t>& shape, const std::string& owner) {
   std::uint64_t product = 1;
