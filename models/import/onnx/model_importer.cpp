@@ -49,6 +49,7 @@ ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto
       options_(options),
       functions_(model),
       dims_(*model.graph),
+      caches_(options, path.filename().string()),
       imported_{Graph(model.graph->name.empty() ? path.stem().string() : std::string(model.graph->name)), {}, {}} {}
 
 importing::ImportedGraph ModelImporter::import() {
@@ -57,16 +58,22 @@ importing::ImportedGraph ModelImporter::import() {
   add_initializers(scope, *model_.graph);
   add_inputs(scope);
   add_nodes(scope, model_.graph->nodes);
+  add_outputs(scope);
+  return std::move(imported_);
+}
+
+void ModelImporter::add_outputs(const NodeScope& scope) {
   for (const ValueProto& output : model_.graph->outputs) {
     const Value* const value = scope.find(output.name);
     if (!value)
       throw UserError(fmt::format("{}: no node computes the output '{}'", file_, output.name), "import_file");
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(output.name), 0));
     const Tensor tensor = value->in(imported_.graph);
-    imported_.graph.output(output.name, tensor);
+    if (caches_.is_output(output.name, tensor)) continue;
+    if (options_.declares_outputs) imported_.graph.output(output.name, tensor);
     imported_.outputs.emplace(output.name, tensor);
   }
-  return std::move(imported_);
+  caches_.require_outputs();
 }
 
 void ModelImporter::define(NodeScope& scope, Text name, Value value) const {
@@ -81,12 +88,7 @@ void ModelImporter::add_inputs(NodeScope& scope) {
     const std::string owner = fmt::format("{}: the input '{}'", file_, input.name);
     if (!input.other_kind.empty())
       throw UserError(fmt::format("{} is a {}", owner, input.other_kind), "import_dtype", "inputs must be tensors");
-    if (!input.shape)
-      throw UserError(fmt::format("{} has no shape", owner), "import_size",
-                      "export the model with shapes; sizes may be names");
-    std::vector<Dim> sizes;
-    for (std::size_t i = 0; i < input.shape->size(); ++i) sizes.push_back(dims_.dim(input, i));
-    const Shape shape(std::move(sizes));
+    const Shape shape = shape_of(input);
     const DType dtype = dtype_of(input.type, owner);
     if (options_.inputs.contains(input.name)) {
       const std::string name(input.name);
@@ -94,11 +96,37 @@ void ModelImporter::add_inputs(NodeScope& scope) {
       continue;
     }
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(input.name), 0));
-    define(scope, input.name, imported_.graph.input(input.name, dtype, shape));
+    if (caches_.contains(input.name))
+      define(scope, input.name, caches_.add(imported_.graph, std::string(input.name), dtype, shape));
+    else
+      define(scope, input.name, imported_.graph.input(input.name, dtype, shape));
   }
-  for (const auto& [name, value] : options_.inputs)
+  const auto require_input = [&](const std::string& name) {
     if (std::ranges::none_of(model_.graph->inputs, [&](const ValueProto& input) { return input.name == name; }))
       throw UserError(fmt::format("{} has no input '{}'", file_, name), "argument_unknown");
+  };
+  for (const auto& [name, value] : options_.inputs) require_input(name);
+  for (const auto& [name, shape] : options_.shapes) require_input(name);
+}
+
+Shape ModelImporter::shape_of(const ValueProto& input) {
+  const std::string owner = fmt::format("{}: the input '{}'", file_, input.name);
+  if (!input.shape)
+    throw UserError(fmt::format("{} has no shape", owner), "import_size",
+                    "export the model with shapes; sizes may be names");
+  const auto given = options_.shapes.find(std::string(input.name));
+  const std::vector<DimProto>& written = *input.shape;
+  if (given == options_.shapes.end()) {
+    std::vector<Dim> sizes;
+    for (std::size_t i = 0; i < written.size(); ++i) sizes.push_back(dims_.dim(input, i));
+    return Shape(std::move(sizes));
+  }
+  const Shape& shape = given->second;
+  bool fits = shape.rank() == static_cast<int>(written.size());
+  for (std::size_t i = 0; fits && i < written.size(); ++i)
+    fits = !written[i].value || shape[static_cast<int>(i)] == Dim(*written[i].value);
+  if (!fits) throw UserError(fmt::format("{} has not the shape {}", owner, shape.to_string()), "argument_shape");
+  return shape;
 }
 
 Value ModelImporter::initializer(const TensorProto& proto) {
@@ -164,6 +192,7 @@ void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
   for (const Text output : node.outputs) source.results.push_back(!output.empty());
   const importing::OpCall call(source, operands(scope, node), *scope.graph);
   Results results = importing::import_op(*record, call);
+  caches_.rewrite(results);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= results.size() || results[i].is_absent())

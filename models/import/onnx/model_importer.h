@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "models/import/import.h"
+#include "models/import/onnx/cached_inputs.h"
 #include "models/import/onnx/check_ops.h"
 #include "models/import/onnx/dim_names.h"
 #include "models/import/onnx/tensor_data.h"
@@ -41,6 +42,9 @@ class ModelImporter {
   /// Defines a value, once.
   void define(NodeScope& scope, Text name, importing::Value value) const;
   void add_inputs(NodeScope& scope);
+  /// Returns the shape of an input: that of the options, or of the file.
+  Shape shape_of(const ValueProto& input);
+  void add_outputs(const NodeScope& scope);
   void add_initializers(NodeScope& scope, const GraphProto& graph);
   void add_nodes(NodeScope& scope, const std::vector<NodeProto>& nodes);
   void add_node(NodeScope& scope, const NodeProto& node);
@@ -70,6 +74,7 @@ class ModelImporter {
   const importing::ImportOptions& options_;
   Functions functions_;
   DimNames dims_;
+  CachedInputs caches_;
   importing::ImportedGraph imported_;
   std::int64_t nodes_ = 0;  ///< added so far, with those of calls
 };

@@ -20,7 +20,7 @@ importing::OpTable standard_ops() {
     table.add("", group);
   table.add("com.microsoft", contrib_ops());
   table.add("ai.onnx.preview", preview_ops());
-  table.add("ai.onnx.preview.training", training_ops());
+  table.add("ai.onnx.preview.training", optimizer_ops());
   return table;
 }
 

@@ -40,6 +40,6 @@ std::span<const importing::OpRecord> signal_ops();
 std::span<const importing::OpRecord> text_ops();
 std::span<const importing::OpRecord> contrib_ops();
 std::span<const importing::OpRecord> preview_ops();
-std::span<const importing::OpRecord> training_ops();
+std::span<const importing::OpRecord> optimizer_ops();
 
 }  // namespace lathe::onnx

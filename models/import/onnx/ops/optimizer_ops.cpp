@@ -77,7 +77,7 @@ Results momentum(const OpCall& call) {
 
 }  // namespace
 
-std::span<const OpRecord> training_ops() {
+std::span<const OpRecord> optimizer_ops() {
   static constexpr OpRecord records[] = {
       {"Adagrad", 1, 1, "decay_factor epsilon norm_coefficient", adagrad},
       {"Adam", 1, 1, "alpha beta epsilon norm_coefficient norm_coefficient_post", adam},
