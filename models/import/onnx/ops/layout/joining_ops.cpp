@@ -12,7 +12,9 @@ namespace {
 Results concat_op(const OpCall& call) {
   const std::vector<Tensor> parts = call.tensors();
   if (parts.empty()) call.fail("there are no operands", "import_operand");
-  return {concat(parts, call.axis(call.integer("axis"), parts[0].rank()))};
+  const int axis = call.axis(call.integer("axis"), parts[0].rank());
+  if (parts.size() == 1) return {parts[0]};
+  return {concat(parts, axis)};
 }
 
 /// Returns the sizes of the parts: those of operand 1, or equal ones. The last part may be smaller.
