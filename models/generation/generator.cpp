@@ -12,6 +12,7 @@
 #include "models/generation/cached_seq2seq.h"
 #include "models/generation/stop_strings.h"
 #include "models/pretrained/language_model.h"
+#include "runtime/files/paths.h"
 
 namespace lathe {
 
@@ -176,8 +177,37 @@ std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tok
   return tokens_of(tokenizer, chat.render(messages, options).text, false);
 }
 
+namespace {
+
+/// Returns the ONNX file of a directory without weights in .safetensors files; an empty path if there is none.
+std::filesystem::path exported_file(const std::filesystem::path& folder) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
+    if (path_exists(folder / name)) return {};
+  for (const char* name : {"model.onnx", "onnx/model.onnx"})
+    if (path_exists(folder / name)) return folder / name;
+  return {};
+}
+
+Generator load_exported(const std::filesystem::path& folder, const std::filesystem::path& file,
+                        const SequenceModelOptions& options) {
+  pretrained::ModelFiles files = pretrained::read_config(folder);
+  const std::int64_t most = files.config.integer("max_position_embeddings", files.config.integer("n_positions", 0));
+  ExportedLm model(file, most > 0 ? most : std::numeric_limits<std::int64_t>::max(), options);
+  Generator generator(std::move(model), std::move(files), Tokenizer::load(folder));
+  generator.set_defaults(load_generation_options(folder, folder));
+  return generator;
+}
+
+}  // namespace
+
 Generator Generator::load(const std::filesystem::path& folder, const SequenceModelOptions& options,
                           const pretrained::LoadOptions& weights, const std::filesystem::path& adapter) {
+  if (const std::filesystem::path file = exported_file(folder); !file.empty()) {
+    if (!adapter.empty() || weights.weights != pretrained::WeightFormat::stored)
+      throw UserError("an adapter or quantized weights for a decoder from an ONNX file", "exported_options",
+                      "give a directory with .safetensors files");
+    return load_exported(folder, file, options);
+  }
   const auto made = [&](auto model, const std::filesystem::path& texts) {
     if (fits_in_memory(model.weights)) model.weights.copy_to_memory();
     const std::filesystem::path base = model.folder;
@@ -204,6 +234,13 @@ Generator::Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tok
   const auto kept = std::make_shared<pretrained::PretrainedSeq2SeqLm>(std::move(model));
   files_ = kept;
   sequences_ = std::make_unique<CachedSeq2Seq>(*kept->model, kept->weights, options);
+}
+
+Generator::Generator(ExportedLm model, pretrained::ModelFiles files, const Tokenizer& tokenizer)
+    : tokenizer_(tokenizer.for_embeddings(model.vocabulary_size())), text_folder_(files.folder) {
+  files.weights = model.weights();
+  files_ = std::make_shared<const pretrained::ModelFiles>(std::move(files));
+  sequences_ = std::make_unique<ExportedLm>(std::move(model));
 }
 
 void Generator::set_defaults(const GenerationOptions& options) { defaults_ = options; }

@@ -17,10 +17,24 @@ struct ImportedGraph {
   Parameters parameters;                  ///< the values of the parameters and states, mapped from the file
 };
 
+/// An input with rows of the runs before, and the output that joins them with new rows along a dim.
+struct CachedInput {
+  std::string output;
+  int dim = 2;
+};
+
 struct ImportOptions {
   /// Values of inputs that are fixed at import. Such an input becomes a constant, so sizes and axes may follow from
   /// it.
   Tensors inputs = {};
+  /// ONNX: shapes of inputs, which replace the shapes in the file. Sizes that are numbers in the file stay.
+  std::map<std::string, Shape> shapes = {};
+  /// ONNX: inputs such as past keys and values, by name, that become states "NAME_cache" with `capacity` rows. A run
+  /// writes the new rows in place, after as many as the size of the input's dim. Its output is not declared.
+  std::map<std::string, CachedInput> caches = {};
+  Dim capacity = Dim("capacity");
+  /// Whether the outputs of the file become outputs of the graph. They are in ImportedGraph::outputs anyway.
+  bool declares_outputs = true;
 };
 
 /// Returns whether a path names a file that import_graph() reads: it ends with ".onnx" or ".pt2".
@@ -30,7 +44,7 @@ bool is_importable(const std::filesystem::path& path);
 /// Float tensors become parameters, large tensors of integers and bools become states, all others constants. PyTorch:
 /// a program of torch.export in a .pt2 file, of a tested version, with the supported ops. Its parameters are
 /// parameters, which are frozen unless they require gradients; its buffers are states, which runs update if the
-/// program does. Throws UserErrors: [argument_unknown] for a fixed input that the model does not have,
+/// program does. Throws UserErrors: [argument_unknown] for an input of the options that the model does not have,
 /// [argument_dtype] and [argument_shape] for one of another type; [file_open]; [import_file] for a damaged file;
 /// [import_unsupported], which lists all ops, opsets, attributes and arguments that are not supported, with their
 /// nodes; [import_attribute], [import_operand], [import_dtype], [import_external]; [import_size] for a size that

@@ -39,7 +39,9 @@ std::optional<Results> computed_from_constants(const OpRecord& record, const OpC
     if (operand.constant()) elements += operand.constant()->numel();
     return operand.constant() != nullptr && !is_complex(operand.dtype());
   });
-  if (!are_constants || elements > most_elements || call.count() == 0) return std::nullopt;
+  // A body may read values of the graph around its node.
+  if (!are_constants || elements > most_elements || call.count() == 0 || !call.node().bodies.empty())
+    return std::nullopt;
   // The values of the call would keep tensors of the other graph.
   std::vector<Value> operands;
   for (const Value& operand : call.operands())

@@ -55,7 +55,9 @@ std::optional<DimTensor> Value::dims() const {
 }
 
 Tensor Value::in(const Graph& graph) const {
-  if (!state_->tensor)
+  const bool is_known = (state_->numbers && !state_->declare) || state_->dims;
+  // A tensor of the body of a loop has no meaning outside of it.
+  if (!state_->tensor || (is_known && &state_->tensor->builder() != &graph.builder()))
     state_->tensor = state_->declare   ? state_->declare()
                      : state_->numbers ? literal(graph, *state_->numbers)
                                        : state_->dims->in(graph);

@@ -37,7 +37,8 @@ class Value {
   const HostTensor* numbers() const;
   /// Returns the elements of integers and bools that are known at import.
   std::optional<DimTensor> dims() const;
-  /// Returns the value as a tensor of the graph, which it joins at the first call.
+  /// Returns the value as a tensor of the graph, which it joins at the first call. In the body of a loop, a value
+  /// from around the loop is returned as it is, and a constant joins the body.
   Tensor in(const Graph& graph) const;
 
  private:

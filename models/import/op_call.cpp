@@ -119,6 +119,13 @@ std::vector<std::int64_t> OpCall::integers(std::string_view attribute, std::vect
   return has(attribute) ? integers(attribute) : std::move(fallback);
 }
 
+Results OpCall::run_body(std::string_view attribute, std::vector<Value> inputs, const Graph& graph) const {
+  const auto found = node_.bodies.find(attribute);
+  if (found == node_.bodies.end())
+    fail(fmt::format("the attribute {} is missing", attribute), "import_attribute", "the op requires it");
+  return found->second(std::move(inputs), graph);
+}
+
 void OpCall::ignore(std::initializer_list<std::string_view> attributes) const {
   for (const std::string_view name : attributes) (void)attribute_of(name);
 }

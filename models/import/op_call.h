@@ -59,6 +59,9 @@ class OpCall {
     const SourceAttribute* const found = attribute_of(attribute);
     return found ? std::get_if<T>(found) : nullptr;
   }
+  bool has_body(std::string_view attribute) const { return node_.bodies.contains(attribute); }
+  /// Adds the nodes of a graph attribute to `graph`. Returns its outputs. Throws [import_attribute] if it is missing.
+  Results run_body(std::string_view attribute, std::vector<Value> inputs, const Graph& graph) const;
   /// Marks attributes that have no effect in this call.
   void ignore(std::initializer_list<std::string_view> attributes) const;
   /// Throws [import_attribute] for an attribute that was not read.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "ir/support/location.h"
 #include "ir/support/tensors/host_tensor.h"
+#include "models/import/imported_value.h"
 
 namespace lathe::importing {
 
@@ -19,13 +21,18 @@ using SourceAttribute = std::variant<std::int64_t, double, std::string, std::vec
 /// Returns the kind of an attribute for messages: "an integer", "a list of numbers".
 std::string_view kind_name(const SourceAttribute& attribute);
 
+/// A graph that an attribute of a node has, such as the body of a loop. Adds its nodes to `graph`, with values for
+/// its inputs. Returns its outputs.
+using SourceBody = std::function<Results(std::vector<Value> inputs, const Graph& graph)>;
+
 /// A node of a source graph, without its operands.
 struct SourceNode {
   std::string op;            ///< "MatMul"
   std::int64_t version = 0;  ///< of the op's domain
   Location location = {};    ///< "model.onnx:/layers.0/attn/MatMul"
   std::map<std::string, SourceAttribute, std::less<>> attributes = {};
-  std::vector<bool> results = {};  ///< for each result, whether it is used
+  std::map<std::string, SourceBody, std::less<>> bodies = {};  ///< by the names of their attributes
+  std::vector<bool> results = {};                              ///< for each result, whether it is used
   std::vector<bool> numbers = {};  ///< for each operand, whether it is a number of the program, not a tensor
 };
 

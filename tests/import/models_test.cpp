@@ -32,11 +32,16 @@ TEST_CASE("models: interpreted graphs give the numbers of ONNX Runtime at two si
 }
 
 TEST_CASE("ops: interpreted graphs give the numbers of ONNX Runtime at two sizes") {
-  for (const char* name : {"elementwise", "layout", "networks", "contrib"}) check_model(name, false);
+  for (const char* name : {"elementwise", "layout", "networks", "contrib", "recurrent", "vision", "signals"})
+    check_model(name, false);
+}
+
+TEST_CASE("ops: interpreted graphs give the numbers of onnx's reference for ops that ONNX Runtime does not have") {
+  check_model("newest", false);
 }
 
 TEST_CASE("models: compiled graphs give the numbers of ONNX Runtime at two sizes") {
-  for (const char* name : {"bert", "llama"}) check_model(name, true);
+  for (const char* name : {"bert", "llama", "recurrent"}) check_model(name, true);
 }
 
 TEST_CASE("models: sizes in shape computations become the named dims of the inputs") {
@@ -55,28 +60,45 @@ TEST_CASE("models: weights are parameters by their names, and large buffers of b
   CHECK(imported.graph.parameters().size() == imported.parameters.names().size());
 }
 
-TEST_CASE("models: gradients of an imported graph are those of finite differences") {
-  const importing::ImportedGraph imported = importing::import_graph(model_folder("vit") / "model.onnx");
-  const Tensor loss = imported.outputs.at("logits").square().sum();
+namespace {
+
+/// Compares the gradient of the first element of each parameter with finite differences of a loss.
+void check_gradients(const std::string& name, const importing::ImportedGraph& imported, const Tensor& loss) {
   imported.graph.output("loss", loss);
   const std::vector<Tensor> weights = imported.graph.parameters();
   const std::vector<Tensor> gradients = grad(loss, weights);
   for (std::size_t i = 0; i < weights.size(); ++i)
     imported.graph.output("d " + weights[i].value().node().name, gradients[i]);
   const ir::Graph graph = imported.graph.finish();
-  Tensors arguments = model_runs(model_folder("vit"))[0].inputs;
+  Tensors arguments = model_runs(model_folder(name))[0].inputs;
   arguments.merge(imported.parameters.values());
   const Tensors exact = ir::interpret(graph, arguments, {.round = false});
   for (const Tensor& weight : weights) {
-    const std::string& name = weight.value().node().name;
-    const double eps = 1e-2, at = arguments.at(name).get(0);
+    const std::string& parameter = weight.value().node().name;
+    const double eps = 1e-2, at = arguments.at(parameter).get(0);
     const auto loss_at = [&](double value) {
-      arguments.at(name).set(0, value);
+      arguments.at(parameter).set(0, value);
       return ir::interpret(graph, arguments, {.round = false}).at("loss").item();
     };
     const double difference = (loss_at(at + eps) - loss_at(at - eps)) / (2 * eps);
-    arguments.at(name).set(0, at);
-    INFO(name);
-    CHECK(exact.at("d " + name).get(0) == Approx(difference).epsilon(2e-3).margin(1e-4));
+    arguments.at(parameter).set(0, at);
+    INFO(parameter);
+    CHECK(exact.at("d " + parameter).get(0) == Approx(difference).epsilon(2e-3).margin(1e-4));
   }
+}
+
+}  // namespace
+
+TEST_CASE("models: gradients of an imported graph are those of finite differences") {
+  const importing::ImportedGraph imported = importing::import_graph(model_folder("vit") / "model.onnx");
+  check_gradients("vit", imported, imported.outputs.at("logits").square().sum());
+}
+
+TEST_CASE("models: gradients of LSTM, GRU and RNN are those of finite differences") {
+  const importing::ImportedGraph imported = importing::import_graph(model_folder("recurrent") / "model.onnx");
+  Tensor loss;
+  for (const auto& [name, output] : imported.outputs)
+    loss = loss.is_empty() ? output.square().sum() : loss + output.square().sum();
+  CHECK(imported.graph.parameters().size() > 30);
+  check_gradients("recurrent", imported, loss);
 }

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "ir/tensor/text/parser.h"
 #include "ir/tensor/text/printer.h"
@@ -140,4 +141,17 @@ TEST_CASE("text: single numbers are parameters if their names have a module path
   const std::string text = text_of(model.output("z"));
   CHECK(text.find("parameter %clip.logit_scale: f32[]") != std::string::npos);
   CHECK(text.find("values=[3.0]") != std::string::npos);
+}
+
+TEST_CASE("text: a slice from -2^63 on starts at the first element, and a Concat of one operand is the operand") {
+  ModelWriter model;
+  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  model.input("x", {"n", "6"}).integers("first", {1}, {least}).integers("end", {1}, {-2}).integers("axis", {1}, {1});
+  model.node("/Slice", "Slice", {"x", "first", "end", "axis"}, {"part"});
+  model.node("/Concat", "Concat", {"part"}, {"y"}, {attribute("axis", -1)}).output("y");
+  model.node("/Shape", "Shape", {"x"}, {"sizes"}).node("/Head", "Slice", {"sizes", "first", "end"}, {"none"});
+  const std::string text = without_columns(text_of(model));
+  INFO(text);
+  CHECK(text.find("slice %x {dim=1, start=0, stop=4} : f32[n, 4]") != std::string::npos);
+  CHECK(text.find("concat") == std::string::npos);
 }

@@ -25,7 +25,7 @@ enum class Fixed { none, small_operands, all_small };
 bool is_fixed(const HostTensor& tensor, bool is_first, Fixed fixed) {
   if (fixed == Fixed::none || tensor.rank() > 1 || tensor.numel() > 64) return false;
   const bool is_structural =
-      tensor.dtype() == i64 || tensor.dtype() == i32 || tensor.dtype() == boolean || tensor.dtype() == f32;
+      tensor.dtype() == i64 || tensor.dtype() == i32 || tensor.dtype() == boolean || is_float(tensor.dtype());
   return is_structural && (!is_first || fixed == Fixed::all_small);
 }
 

@@ -4,6 +4,10 @@
   pip install onnx==1.22.0 && ninja -C build node_tests
   python3 tests/node_tests/node_tests.py build/tests/node_tests/node_tests [--compiled] [--list wrong,error] [FILTER]
 
+--data names another folder of tests, such as those of Debian's package libonnx-testdata (932 node tests of onnx 1.12):
+
+  python3 tests/node_tests/node_tests.py build/tests/node_tests/node_tests --data /usr/share/libonnx-testdata/data/node
+
 Prints how many tests pass, fail by an error that names what is missing, give wrong numbers, or fail in another way,
 and the ops that are missing most often.
 """
@@ -16,10 +20,13 @@ import subprocess
 import sys
 
 
-def folders(pattern):
+def node_folder():
     import onnx.backend.test
 
-    root = os.path.join(os.path.dirname(onnx.backend.test.__file__), "data", "node")
+    return os.path.join(os.path.dirname(onnx.backend.test.__file__), "data", "node")
+
+
+def folders(root, pattern):
     names = sorted(name for name in os.listdir(root) if re.search(pattern, name))
     return [os.path.join(root, name) for name in names]
 
@@ -47,11 +54,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("filter", nargs="?", default="")
+    parser.add_argument("--data", help="folder of the tests (default: that of the onnx package)")
     parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--list", default="wrong,error,crash", help="kinds of results to print one by one")
     options = parser.parse_args()
     counts, parts = collections.Counter(), collections.Counter()
-    for line in run(options.program, ["--compiled"] if options.compiled else [], folders(options.filter)):
+    for line in run(options.program, ["--compiled"] if options.compiled else [], folders(options.data or node_folder(), options.filter)):
         name, kind, *rest = line.split(" ", 2)
         counts[kind] += 1
         reason = rest[0] if rest else ""

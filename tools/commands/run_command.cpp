@@ -14,6 +14,7 @@
 #include "tools/inputs/files.h"
 #include "tools/inputs/kernel_file.h"
 #include "tools/inputs/program_file.h"
+#include "tools/inputs/tensor_file.h"
 #include "tools/options/arguments.h"
 #include "tools/options/graph_options.h"
 #include "tools/options/memory_budget.h"
@@ -72,7 +73,7 @@ void require_effects(const CLI::App& command, const std::string& file) {
 void run(const RunOptions& options) {
   const Tensors results = results_of(options);
   if (!options.output.empty()) {
-    write_safetensors(options.output, results);
+    write_tensors(options.output, results);
     return;
   }
   std::string text;
@@ -94,7 +95,8 @@ void add_run(CLI::App& app) {
       ->required();
   add_ops_option(*command, options->ops);
   add_argument_options(*command, options->arguments);
-  command->add_option("-o,--output", options->output, "Output file, .safetensors (default: print the results)");
+  command->add_option("-o,--output", options->output,
+                      "Output file, .safetensors or .npz (default: print the results)");
   add_graph_options(*command, options->graph);
   CLI::Option* interpret = command->add_flag("--interpret", options->execute.interpret,
                                              "Use the reference interpreter instead of compiled code");

@@ -10,8 +10,8 @@
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/text/parser.h"
 #include "ir/kernel/verify/verifier.h"
-#include "runtime/files/safetensors/safetensors.h"
 #include "tools/inputs/files.h"
+#include "tools/inputs/tensor_file.h"
 
 namespace lathe::tools {
 
@@ -58,8 +58,7 @@ std::vector<std::int64_t> sizes_of(const kernel::Kernel& kernel, const std::vect
 std::optional<HostTensor> from_file(const kernel::BufferInfo& buffer, const std::vector<std::string>& files) {
   std::optional<HostTensor> found;
   for (const std::string& path : files)
-    if (const SafetensorsFile file = SafetensorsFile::open(path); file.contains(buffer.name))
-      found = file.tensor(buffer.name);
+    if (const TensorFile file = TensorFile::open(path); file.contains(buffer.name)) found = file.tensor(buffer.name);
   if (found && found->dtype() != buffer.dtype)
     throw UserError(fmt::format("{} is {} in the file, and {} in the kernel", buffer.name, name(found->dtype()),
                                 name(buffer.dtype)),
@@ -103,7 +102,7 @@ Tensors run_kernel_file(const std::string& path, const ArgumentOptions& argument
     given.push_back(tensor.has_value());
     if (!tensor && buffer.access != kernel::Access::write && !arguments.random)
       throw UserError(fmt::format("no value for {}", buffer.name), "argument_missing",
-                      "give --input FILE.safetensors, or --random to generate values");
+                      "give --input FILE.safetensors or FILE.npz, or --random to generate values");
     tensors.push_back(tensor ? std::move(*tensor) : generated(buffer, random));
   }
   for (HostTensor& tensor : tensors) bound.push_back({tensor.data(), tensor.numel()});

@@ -11,8 +11,8 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "passes/check/made_up_value.h"
-#include "runtime/files/safetensors/safetensors.h"
 #include "tools/inputs/files.h"
+#include "tools/inputs/tensor_file.h"
 #include "tools/options/number_option.h"
 
 namespace lathe::tools {
@@ -106,8 +106,9 @@ std::string missing_text(const ir::Graph& graph, const Tensors& tensors) {
 
 void add_argument_options(CLI::App& command, ArgumentOptions& options) {
   command
-      .add_option("-i,--input", options.files,
-                  "Arguments by name, from a .safetensors, ONNX or .pt2 file, or a model directory (repeatable)")
+      .add_option(
+          "-i,--input", options.files,
+          "Arguments by name, from a .safetensors, .npz, ONNX or .pt2 file, or a model directory (repeatable)")
       ->allow_extra_args(false);
   command.add_option("--dim", options.dims, "Size of a dim, as NAME=SIZE (repeatable)")
       ->allow_extra_args(false)
@@ -178,7 +179,7 @@ Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options,
       take_weights(graph, path, arguments.tensors);
       continue;
     }
-    const SafetensorsFile file = SafetensorsFile::open(path);
+    const TensorFile file = TensorFile::open(path);
     bool useful = false;
     for (const ir::ValueId id : graph.arguments()) {
       const ir::Node& node = graph[id];
@@ -195,7 +196,7 @@ Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options,
   if (arguments.tensors.size() == graph.arguments().size()) return arguments;
   if (!options.random)
     throw UserError(fmt::format("no value for {}", missing_text(graph, arguments.tensors)), "argument_missing",
-                    "give --input FILE.safetensors, or --random to generate values");
+                    "give --input FILE.safetensors or FILE.npz, or --random to generate values");
   DimBindings dims = arguments.dims;
   for (const auto& [name, tensor] : arguments.tensors)
     learn_dims(graph[graph.find_argument(name)].type.shape, tensor.shape(), dims);

@@ -31,7 +31,6 @@ class Check {
     const std::string name = domain.empty() ? std::string(node.op) : fmt::format("{}.{}", domain, node.op);
     const auto version = opsets.find(domain);
     if (version == opsets.end()) return add(node, fmt::format("{}, whose domain has no version in the file", name));
-    if (domain.empty() && node.op == "If") return branches(node, opsets);
     const importing::OpRecord* const record = ops_.find(domain, node.op, version->second);
     if (!record) {
       const std::string known = ops_.versions(domain, node.op);
@@ -39,17 +38,11 @@ class Check {
                                      : fmt::format("the op {} of opset {}, which is supported in {}", name,
                                                    version->second, known));
     }
-    for (const AttributeProto& attribute : node.attributes)
+    for (const AttributeProto& attribute : node.attributes) {
       if (!importing::has_attribute(*record, attribute.name))
         add(node, fmt::format("the attribute {} of {}", attribute.name, name));
-  }
-
-  void branches(const NodeProto& node, const Opsets& opsets) {
-    for (const AttributeProto& attribute : node.attributes) {
-      if (attribute.graph && (attribute.name == "then_branch" || attribute.name == "else_branch"))
+      else if (attribute.graph)
         graph(*attribute.graph, opsets);
-      else
-        add(node, fmt::format("the attribute {} of If", attribute.name));
     }
   }
 

@@ -15,8 +15,6 @@ using importing::Value;
 
 namespace {
 
-constexpr int max_depth = 64;  // of calls and branches
-
 /// Whether a float tensor is trained: not a single number in the code of a model, whose name has no module path:
 /// "scalar_tensor_default", "onnx::Div_12", "/layers.0/Constant_output_0".
 bool is_parameter(const HostTensor& tensor, Text name) {
@@ -51,24 +49,31 @@ ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto
       options_(options),
       functions_(model),
       dims_(*model.graph),
+      caches_(options, path.filename().string()),
       imported_{Graph(model.graph->name.empty() ? path.stem().string() : std::string(model.graph->name)), {}, {}} {}
 
 importing::ImportedGraph ModelImporter::import() {
   const Opsets opsets = opsets_of(model_.opsets);
-  NodeScope scope{.opsets = &opsets};
+  NodeScope scope{.opsets = &opsets, .graph = &imported_.graph};
   add_initializers(scope, *model_.graph);
   add_inputs(scope);
   add_nodes(scope, model_.graph->nodes);
+  add_outputs(scope);
+  return std::move(imported_);
+}
+
+void ModelImporter::add_outputs(const NodeScope& scope) {
   for (const ValueProto& output : model_.graph->outputs) {
     const Value* const value = scope.find(output.name);
     if (!value)
       throw UserError(fmt::format("{}: no node computes the output '{}'", file_, output.name), "import_file");
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(output.name), 0));
     const Tensor tensor = value->in(imported_.graph);
-    imported_.graph.output(output.name, tensor);
+    if (caches_.is_output(output.name, tensor)) continue;
+    if (options_.declares_outputs) imported_.graph.output(output.name, tensor);
     imported_.outputs.emplace(output.name, tensor);
   }
-  return std::move(imported_);
+  caches_.require_outputs();
 }
 
 void ModelImporter::define(NodeScope& scope, Text name, Value value) const {
@@ -83,12 +88,7 @@ void ModelImporter::add_inputs(NodeScope& scope) {
     const std::string owner = fmt::format("{}: the input '{}'", file_, input.name);
     if (!input.other_kind.empty())
       throw UserError(fmt::format("{} is a {}", owner, input.other_kind), "import_dtype", "inputs must be tensors");
-    if (!input.shape)
-      throw UserError(fmt::format("{} has no shape", owner), "import_size",
-                      "export the model with shapes; sizes may be names");
-    std::vector<Dim> sizes;
-    for (std::size_t i = 0; i < input.shape->size(); ++i) sizes.push_back(dims_.dim(input, i));
-    const Shape shape(std::move(sizes));
+    const Shape shape = shape_of(input);
     const DType dtype = dtype_of(input.type, owner);
     if (options_.inputs.contains(input.name)) {
       const std::string name(input.name);
@@ -96,11 +96,37 @@ void ModelImporter::add_inputs(NodeScope& scope) {
       continue;
     }
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(input.name), 0));
-    define(scope, input.name, imported_.graph.input(input.name, dtype, shape));
+    if (caches_.contains(input.name))
+      define(scope, input.name, caches_.add(imported_.graph, std::string(input.name), dtype, shape));
+    else
+      define(scope, input.name, imported_.graph.input(input.name, dtype, shape));
   }
-  for (const auto& [name, value] : options_.inputs)
+  const auto require_input = [&](const std::string& name) {
     if (std::ranges::none_of(model_.graph->inputs, [&](const ValueProto& input) { return input.name == name; }))
       throw UserError(fmt::format("{} has no input '{}'", file_, name), "argument_unknown");
+  };
+  for (const auto& [name, value] : options_.inputs) require_input(name);
+  for (const auto& [name, shape] : options_.shapes) require_input(name);
+}
+
+Shape ModelImporter::shape_of(const ValueProto& input) {
+  const std::string owner = fmt::format("{}: the input '{}'", file_, input.name);
+  if (!input.shape)
+    throw UserError(fmt::format("{} has no shape", owner), "import_size",
+                    "export the model with shapes; sizes may be names");
+  const auto given = options_.shapes.find(std::string(input.name));
+  const std::vector<DimProto>& written = *input.shape;
+  if (given == options_.shapes.end()) {
+    std::vector<Dim> sizes;
+    for (std::size_t i = 0; i < written.size(); ++i) sizes.push_back(dims_.dim(input, i));
+    return Shape(std::move(sizes));
+  }
+  const Shape& shape = given->second;
+  bool fits = shape.rank() == static_cast<int>(written.size());
+  for (std::size_t i = 0; fits && i < written.size(); ++i)
+    fits = !written[i].value || shape[static_cast<int>(i)] == Dim(*written[i].value);
+  if (!fits) throw UserError(fmt::format("{} has not the shape {}", owner, shape.to_string()), "argument_shape");
+  return shape;
 }
 
 Value ModelImporter::initializer(const TensorProto& proto) {
@@ -131,7 +157,6 @@ void ModelImporter::add_node(NodeScope& scope, const NodeProto& node) {
          "import_file");
   try {
     if (const FunctionProto* function = functions_.find(node)) return add_call(scope, node, *function);
-    if (domain_of(node).empty() && node.op == "If") return add_branch(scope, node);
     add_op(scope, node);
   } catch (const UserError& error) {
     // Some functions of the DSL raise errors at their own line.
@@ -162,10 +187,12 @@ void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
   const std::int64_t version = scope.opsets->at(domain_of(node));
   const importing::OpRecord* const record = ops_.find(domain_of(node), node.op, version);
   LATHE_ASSERT(record);  // check_ops() has found it
-  importing::SourceNode source{std::string(node.op), version, location(scope, node), attributes(scope, node), {}};
+  importing::SourceNode source{std::string(node.op), version, location(scope, node), attributes(scope, node),
+                               bodies(scope, node)};
   for (const Text output : node.outputs) source.results.push_back(!output.empty());
-  const importing::OpCall call(source, operands(scope, node), imported_.graph);
+  const importing::OpCall call(source, operands(scope, node), *scope.graph);
   Results results = importing::import_op(*record, call);
+  caches_.rewrite(results);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= results.size() || results[i].is_absent())
@@ -178,44 +205,12 @@ void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
   }
 }
 
-/// If: takes the branch that the condition chooses. The branch sees the values around it.
-void ModelImporter::add_branch(NodeScope& scope, const NodeProto& node) {
-  const std::vector<Value> condition = operands(scope, node);
-  const HostTensor* const known = condition.empty() ? nullptr : condition[0].constant();
-  if (!known || known->numel() != 1)
-    fail(scope, node, "the condition is computed at run time", "import_unsupported",
-         "Lathe has no branches: export the model with a constant condition");
-  const Text name = known->get_int(0) != 0 ? "then_branch" : "else_branch";
-  for (const AttributeProto& attribute : node.attributes) {
-    if (attribute.name != name) continue;
-    NodeScope inner{.around = &scope,
-                    .opsets = scope.opsets,
-                    .path = scope.path,
-                    .attributes = scope.attributes,
-                    .depth = scope.depth + 1};
-    if (inner.depth > max_depth) fail(scope, node, "too many nested branches and calls", "import_file");
-    add_initializers(inner, *attribute.graph);
-    add_nodes(inner, attribute.graph->nodes);
-    if (attribute.graph->outputs.size() != node.outputs.size())
-      fail(scope, node,
-           fmt::format("{} has {} outputs, and the node {}", name, attribute.graph->outputs.size(),
-                       node.outputs.size()),
-           "import_file");
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      const Value* const value = inner.find(attribute.graph->outputs[i].name);
-      if (!value) fail(scope, node, fmt::format("{} does not compute its outputs", name), "import_file");
-      if (!node.outputs[i].empty()) define(scope, node.outputs[i], *value);
-    }
-    return;
-  }
-  fail(scope, node, fmt::format("the attribute {} is missing", name), "import_file");
-}
-
 /// A call of a function: its nodes are added in a scope of their own.
 void ModelImporter::add_call(NodeScope& scope, const NodeProto& node, const FunctionProto& function) {
   const Opsets opsets = opsets_of(function.opsets);
-  NodeScope inner{.opsets = &opsets, .path = scope.path + node_name(node) + "/", .depth = scope.depth + 1};
-  if (inner.depth > max_depth) fail(scope, node, "too many nested branches and calls", "import_file");
+  NodeScope inner{
+      .opsets = &opsets, .graph = scope.graph, .path = scope.path + node_name(node) + "/", .depth = scope.depth + 1};
+  if (inner.depth > most_nested) fail(scope, node, "too many nested branches and calls", "import_file");
   for (const AttributeProto& fallback : function.defaults)
     inner.attributes.insert_or_assign(std::string(fallback.name), attribute(scope, node, fallback));
   for (auto& [name, value] : attributes(scope, node)) inner.attributes.insert_or_assign(name, std::move(value));

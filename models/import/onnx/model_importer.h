@@ -6,17 +6,21 @@
 #include <unordered_map>
 
 #include "models/import/import.h"
+#include "models/import/onnx/cached_inputs.h"
 #include "models/import/onnx/check_ops.h"
 #include "models/import/onnx/dim_names.h"
 #include "models/import/onnx/tensor_data.h"
 
 namespace lathe::onnx {
 
+inline constexpr int most_nested = 64;  ///< calls, branches and bodies
+
 /// The values and versions that the nodes of a graph, a branch or a function see.
 struct NodeScope {
   const NodeScope* around = nullptr;  ///< whose values a branch sees too
   const Opsets* opsets = nullptr;
-  std::string path = {};  ///< of the calls around a function: "/layers.0/Rotary"
+  const Graph* graph = nullptr;  ///< that nodes are added to: that of the model, or the body of a loop
+  std::string path = {};         ///< of the calls around a function: "/layers.0/Rotary"
   /// Attributes of the call that the nodes of a function refer to.
   std::map<std::string, importing::SourceAttribute, std::less<>> attributes = {};
   std::unordered_map<Text, importing::Value> values = {};
@@ -38,12 +42,18 @@ class ModelImporter {
   /// Defines a value, once.
   void define(NodeScope& scope, Text name, importing::Value value) const;
   void add_inputs(NodeScope& scope);
+  /// Returns the shape of an input: that of the options, or of the file.
+  Shape shape_of(const ValueProto& input);
+  void add_outputs(const NodeScope& scope);
   void add_initializers(NodeScope& scope, const GraphProto& graph);
   void add_nodes(NodeScope& scope, const std::vector<NodeProto>& nodes);
   void add_node(NodeScope& scope, const NodeProto& node);
-  void add_branch(NodeScope& scope, const NodeProto& node);
   void add_call(NodeScope& scope, const NodeProto& node, const FunctionProto& function);
   void add_op(NodeScope& scope, const NodeProto& node);
+  /// Returns the graphs that attributes of a node have, such as branches and bodies of loops.
+  std::map<std::string, importing::SourceBody, std::less<>> bodies(const NodeScope& scope, const NodeProto& node);
+  importing::Results add_body(const NodeScope& scope, const NodeProto& node, const AttributeProto& body,
+                              std::vector<importing::Value> inputs, const Graph& graph);
   /// Returns a tensor of the file as a parameter, a state or a constant.
   importing::Value initializer(const TensorProto& tensor);
   /// Returns numbers that become a parameter or a state at their first use.
@@ -64,6 +74,7 @@ class ModelImporter {
   const importing::ImportOptions& options_;
   Functions functions_;
   DimNames dims_;
+  CachedInputs caches_;
   importing::ImportedGraph imported_;
   std::int64_t nodes_ = 0;  ///< added so far, with those of calls
 };

@@ -35,6 +35,7 @@ std::map<std::string, SourceAttribute, std::less<>> ModelImporter::attributes(co
   for (const AttributeProto& given : node.attributes) {
     if (!names.insert(given.name).second)
       fail(scope, node, fmt::format("the attribute {} is given twice", given.name), "import_attribute");
+    if (given.graph) continue;  // one of bodies()
     if (given.reference.empty()) {
       all.insert_or_assign(std::string(given.name), attribute(scope, node, given));
     } else if (const auto found = scope.attributes.find(given.reference); found != scope.attributes.end()) {

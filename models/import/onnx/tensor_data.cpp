@@ -13,7 +13,6 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 using Sizes = std::vector<std::int64_t>;
-using importing::MappedFile;
 using importing::numel;
 
 constexpr std::string_view damaged = "the file is damaged or is not an ONNX model";

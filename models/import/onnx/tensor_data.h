@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ir/support/tensors/host_tensor.h"
-#include "models/import/mapped_file.h"
+#include "models/import/mapped_tensor.h"
 #include "models/import/onnx/onnx_model.h"
 
 namespace lathe::onnx {
@@ -22,7 +22,7 @@ std::string element_name(std::int64_t element_type);
 class TensorData {
  public:
   /// `model` is the mapped file `path`.
-  TensorData(std::filesystem::path path, std::shared_ptr<const importing::MappedFile> model);
+  TensorData(std::filesystem::path path, std::shared_ptr<const MappedFile> model);
 
   /// Returns the elements of a tensor. They stay in the mapped file if they are aligned there, and are copied
   /// otherwise. Throws UserErrors [import_file] for data that do not fit the shape, [import_external] for a location
@@ -34,8 +34,8 @@ class TensorData {
   std::string owner(const TensorProto& tensor) const;
 
   std::filesystem::path path_;
-  std::shared_ptr<const importing::MappedFile> model_;
-  std::map<std::string, std::shared_ptr<const importing::MappedFile>, std::less<>> files_;
+  std::shared_ptr<const MappedFile> model_;
+  std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> files_;
 };
 
 }  // namespace lathe::onnx

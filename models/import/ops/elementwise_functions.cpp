@@ -1,6 +1,7 @@
 #include "models/import/ops/elementwise_functions.h"
 
 #include <cmath>
+#include <numbers>
 
 namespace lathe::importing {
 
@@ -57,6 +58,40 @@ Tensor acosh(const Tensor& a) {
 /// log((1 + x) / (1 - x)) / 2
 Tensor atanh(const Tensor& a) {
   return wider(a, [](const Tensor& x) { return (x.log1p() - (-x).log1p()) * 0.5; });
+}
+
+/// Reduces to |t| <= 0.66 and takes the rational approximation of the Cephes library, whose error is 2e-16. Branches
+/// that are not taken have finite gradients.
+Tensor atan(const Tensor& a) {
+  return wider(a, [](const Tensor& x) {
+    constexpr double large = 2.414213562373095, middle = 0.66;  // tan(3 pi / 8)
+    const Tensor size = x.abs(), sign = x.sign();
+    const Tensor is_large = size > large, is_middle = size > middle;
+    const Tensor inverse = -1.0 / where(is_large, x, large), near = (x - sign) / (size + 1.0);
+    const Tensor t = where(is_large, inverse, where(is_middle, near, x));
+    const Tensor start =
+        where(is_large, sign * (std::numbers::pi / 2), where(is_middle, sign * (std::numbers::pi / 4), 0));
+    const Tensor z = t * t;
+    const Tensor above =
+        (((z * -8.750608600031904122785e-1 + -1.615753718733365076637e1) * z + -7.500855792314704667340e1) * z +
+         -1.228866684490136173410e2) *
+            z +
+        -6.485021904942025371773e1;
+    const Tensor below =
+        ((((z + 2.485846490142306297962e1) * z + 1.650270098316988542046e2) * z + 4.328810604912902668951e2) * z +
+         4.853903996359136964868e2) *
+            z +
+        1.945506571482613964425e2;
+    return start + (z * (above / below)) * t + t;
+  });
+}
+
+Tensor asin(const Tensor& a) {
+  return wider(a, [](const Tensor& x) { return atan(x / ((1.0 - x) * (1.0 + x)).sqrt()); });
+}
+
+Tensor acos(const Tensor& a) {
+  return wider(a, [](const Tensor& x) { return atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0; });
 }
 
 Tensor leaky_relu(const Tensor& x, double slope) { return where(x < 0, x * slope, x); }

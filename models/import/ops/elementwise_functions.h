@@ -12,6 +12,9 @@ Tensor cosh(const Tensor& a);
 Tensor asinh(const Tensor& a);
 Tensor acosh(const Tensor& a);
 Tensor atanh(const Tensor& a);
+Tensor atan(const Tensor& a);
+Tensor asin(const Tensor& a);
+Tensor acos(const Tensor& a);
 
 /// x, or x * slope below 0.
 Tensor leaky_relu(const Tensor& x, double slope);

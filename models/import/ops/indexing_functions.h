@@ -36,6 +36,18 @@ Tensor gathered_along(const OpCall& call, const Tensor& x, std::size_t i, int ax
 Tensor scattered_along(const OpCall& call, const Tensor& x, std::size_t i, const Tensor& updates, int axis,
                        bool adds);
 
+/// How an element is combined with the updates of its index.
+enum class ScatterKind : std::uint8_t { replace, add, multiply, largest, smallest };
+
+/// Returns x combined with updates at the indices of operand `i` along an axis, by a product, the largest or the
+/// smallest. Indices and updates have the rank of x, and at most its sizes along other axes. Each element of x is
+/// compared with all indices along the axis. Throws [import_operand].
+Tensor combined_along(const OpCall& call, const Tensor& x, std::size_t i, const Tensor& updates, int axis,
+                      ScatterKind kind);
+
+/// Combines rows of dim 0 with the rows of updates at their positions, in the same way.
+Tensor with_combined_rows(const Tensor& data, const Tensor& positions, const Tensor& rows, ScatterKind kind);
+
 /// Returns `data` with dims [0, last) as one.
 Tensor with_joined_dims(const Tensor& data, int last);
 

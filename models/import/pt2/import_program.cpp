@@ -49,7 +49,7 @@ std::string program_of(const ZipArchive& archive, const std::string& root) {
 }  // namespace
 
 importing::ImportedGraph import_program(const std::filesystem::path& file, const importing::ImportOptions& options) {
-  const ZipArchive archive(file);
+  const ZipArchive archive(file, program_archive_errors);
   const std::string root = root_of(archive);
   require_text(archive, root + std::string(format_file), "pt2");
   require_text(archive, root + "archive_version", "0");

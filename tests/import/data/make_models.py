@@ -8,6 +8,7 @@ and Reshape, decomposed norms, masks cut from buffers. Outputs are those of ONNX
 ops that it does not have.
 """
 
+import json
 import os
 
 import numpy as np
@@ -349,6 +350,101 @@ def llama():
     )
 
 
+def decoder():
+    """A decoder with a cache, as optimum exports it: shapes of the cache as chains of Shape and Gather, rotary
+    embeddings, a mask of bools, key and value heads that are repeated. `prompts.json` has the tokens that ONNX Runtime
+    chooses after each prompt alone."""
+    hidden, heads, kv, size, vocab, layers = 16, 4, 2, 4, 23, 2
+    b = Builder(8)
+    int64, real = TensorProto.INT64, TensorProto.FLOAT
+    x = b.op("Gather", b.weight("embed_tokens.weight", vocab, hidden, scale=1), "input_ids")
+    past = b.op("Gather", b.op("Shape", "past_key_values.0.key"), b.constant(2))
+    length = b.op("Gather", b.op("Shape", "input_ids"), b.constant(1))
+    total = b.op("Add", past, length)
+    rows = b.op("Unsqueeze", b.op("Range", past, total, b.constant(1)), b.constant([1]))
+    columns = b.op("Range", b.constant(0), total, b.constant(1))
+    causal = b.op("LessOrEqual", columns, rows)
+    given = b.op("Cast", b.op("Unsqueeze", "attention_mask", b.constant([1, 2])), to=TensorProto.BOOL)
+    seen = b.op("And", given, causal)
+    bias = b.op("Where", seen, b.constant(0, np.float32), b.constant(-1e30, np.float32))
+    inverse = b.buffer("inv_freq", (100.0 ** (-np.arange(size // 2) / (size // 2))).astype(np.float32))
+    angles = b.op("Mul", b.op("Unsqueeze", b.op("Cast", "position_ids", to=real), b.constant([1, 3])), inverse)
+    both = b.op("Concat", angles, angles, axis=-1)
+    cos, sin = b.op("Cos", both), b.op("Sin", both)
+
+    def rotated(y):
+        low = b.op("Slice", y, b.constant([0]), b.constant([size // 2]), b.constant([3]))
+        high = b.op("Slice", y, b.constant([size // 2]), b.constant([size]), b.constant([3]))
+        turned = b.op("Concat", b.op("Neg", high), low, axis=-1)
+        return b.op("Add", b.op("Mul", y, cos), b.op("Mul", turned, sin))
+
+    def repeated(y):
+        sizes = b.op("Concat", b.size(y, 0), b.constant([kv, heads // kv]), b.size(y, 2), b.constant([size]), axis=0)
+        wide = b.op("Expand", b.op("Unsqueeze", y, b.constant([2])), sizes)
+        return b.reshape(wide, b.size(y, 0), heads, b.size(y, 2), size)
+
+    for i in range(layers):
+        b.scope = f"/layers.{i}/self_attn"
+        y = b.layer_norm(x, f"layers.{i}.norm", hidden)
+        q, k, v = (
+            b.heads(b.op("MatMul", y, b.weight(f"layers.{i}.{part}.weight", hidden, count * size)), count, size)
+            for part, count in (("q", heads), ("k", kv), ("v", kv))
+        )
+        q, k = rotated(q), rotated(k)
+        k, v = (
+            b.op("Concat", f"past_key_values.{i}.{part}", y, axis=2) for part, y in (("key", k), ("value", v))
+        )
+        b.nodes[-2].output[0], b.nodes[-1].output[0] = k, v = f"present.{i}.key", f"present.{i}.value"
+        scores = b.op("MatMul", q, b.op("Transpose", repeated(k), perm=[0, 1, 3, 2]))
+        weights = b.op("Softmax", b.op("Add", b.op("Mul", scores, b.constant(0.5, np.float32)), bias), axis=-1)
+        y = b.merged(b.op("MatMul", weights, repeated(v)), hidden)
+        x = b.op("Add", x, b.op("MatMul", y, b.weight(f"layers.{i}.o.weight", hidden, hidden)))
+    b.op("MatMul", x, b.weight("lm_head.weight", hidden, vocab, scale=1))
+    b.nodes[-1].output[0] = "logits"
+
+    names = [f"past_key_values.{i}.{part}" for i in range(layers) for part in ("key", "value")]
+    inputs = [
+        tensor("input_ids", int64, "batch_size", "sequence_length"),
+        tensor("attention_mask", int64, "batch_size", "past_sequence_length + 1"),
+        tensor("position_ids", int64, "batch_size", "sequence_length"),
+        *[tensor(name, real, "batch_size", kv, "past_sequence_length", size) for name in names],
+    ]
+    outputs = [
+        tensor("logits", real, "batch_size", "sequence_length", vocab),
+        *[tensor(n.replace("past_key_values", "present"), real, "batch_size", kv, "past_sequence_length + 1", size) for n in names],
+    ]
+    graph = helper.make_graph(b.nodes, "decoder", inputs, outputs, b.initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    folder = os.path.join(FOLDER, "decoder")
+    os.makedirs(folder, exist_ok=True)
+    onnx.save(model, os.path.join(folder, "model.onnx"))
+    prompts, texts = [[3, 14, 15, 9, 2, 6], [5, 3]], []
+    for prompt in prompts:
+        cache, ids, text = [np.zeros((1, kv, 0, size), np.float32)] * len(names), list(prompt), []
+        for _ in range(12):
+            seen = cache[0].shape[2]
+            results = run(
+                model,
+                {
+                    "input_ids": np.array([ids]),
+                    "attention_mask": np.ones((1, seen + len(ids)), np.int64),
+                    "position_ids": np.arange(seen, seen + len(ids))[None],
+                    **dict(zip(names, cache)),
+                },
+            )
+            cache, ids = results[1:], [int(results[0][0, -1].argmax())]
+            text += ids
+        texts.append(text)
+    write_json(folder, "prompts.json", {"prompts": prompts, "texts": texts})
+    write_json(folder, "config.json", {"model_type": "llama", "max_position_embeddings": 32, "eos_token_id": None})
+
+
+def write_json(folder, name, value):
+    with open(os.path.join(folder, name), "w") as file:
+        json.dump(value, file)
+        file.write("\n")
+
+
 def external():
     b = Builder(5)
     b.linear("x", "fc", 4, 3)
@@ -366,5 +462,5 @@ def external():
 
 
 if __name__ == "__main__":
-    for case in (bert, gpt2, vit, llama, external):
+    for case in (bert, gpt2, vit, llama, external, decoder):
         case()

@@ -21,7 +21,8 @@ ELEMENT = {
 
 
 def case(name, inputs, ops, opset, seed, domains=()):
-    """inputs: {name: (sizes, make)}, where "n" is late-bound; ops: (kind, operands, attributes[, results[, unused results]])."""
+    """inputs: {name: (sizes, make)}, where "n" is late-bound.
+    ops: (kind, operands, attributes[, results[, unused results[, the result to compare, by default the last]]])."""
     b = Builder(seed)
     outputs = []
     for i, (kind, operands, attributes, *rest) in enumerate(ops):
@@ -32,7 +33,7 @@ def case(name, inputs, ops, opset, seed, domains=()):
         results = b.op(kind, *operands, results=rest[0] if rest else 1, **attributes)
         for unused in rest[1] if len(rest) > 1 else ():
             b.nodes[-1].output[unused] = ""
-        outputs.append(results if isinstance(results, str) else results[-1])
+        outputs.append(results if isinstance(results, str) else results[rest[2] if len(rest) > 2 else -1])
     for i, output in enumerate(outputs):
         b.nodes.append(helper.make_node("Identity", [output], [f"{i:02}_{ops[i][0]}"], name=f"out_{i}"))
     data = []
@@ -331,6 +332,188 @@ def contrib():
     case("contrib", {"x": (["n", 2, 6], normal), "y": (["n", 2, 6], normal)}, ops, 18, 14, ["com.microsoft"])
 
 
+def random_weights(seed, *shape):
+    return np.random.default_rng(seed).normal(0, 0.5, shape).astype(np.float32)
+
+
+def recurrent():
+    """x has n steps, a batch of 2 and 3 columns; there are 2 hidden units."""
+
+    def weights(gates, directions):
+        return [
+            random_weights(gates, directions, gates * 2, 3),
+            random_weights(gates + 10, directions, gates * 2, 2),
+            random_weights(gates + 20, directions, gates * 4),
+        ]
+
+    def first(seed, directions):
+        return random_weights(seed, directions, 2, 2)
+
+    both = {"hidden_size": 2, "direction": "bidirectional"}
+    bounded = {"activations": ["HardSigmoid", "Softsign"], "activation_alpha": [0.3], "activation_beta": [0.4]}
+    peepholes = ["x", *weights(4, 2), "lengths", first(1, 2), first(2, 2), random_weights(3, 2, 6)]
+    ops = [
+        ("LSTM", ["x", *weights(4, 1)], {"hidden_size": 2}),
+        ("LSTM", ["x", *weights(4, 1)[:2]], {"hidden_size": 2, "direction": "reverse", "clip": 0.4}, 3),
+        ("LSTM", peepholes, both),
+        ("LSTM", peepholes, both, 2),
+        ("LSTM", peepholes, {**both, "input_forget": 1}, 3),
+        ("GRU", ["x", *weights(3, 1)], {"hidden_size": 2}),
+        ("GRU", ["x", *weights(3, 1)], {"hidden_size": 2, "linear_before_reset": 1}),
+        ("GRU", ["x", *weights(3, 2), "lengths", first(4, 2)], {**both, "linear_before_reset": 1}, 2),
+        ("GRU", ["x", *weights(3, 1)], {"hidden_size": 2, **bounded}),
+        ("RNN", ["x", *weights(1, 1)], {"hidden_size": 2, "direction": "reverse"}),
+        ("RNN", ["x", *weights(1, 2), "lengths"], {**both, "activations": ["Relu", "Tanh"]}, 2),
+        ("RNN", ["x", *weights(1, 1)], {"hidden_size": 2, "activations": ["LeakyRelu"], "activation_alpha": [0.2]}),
+    ]
+    inputs = {"x": (["n", 2, 3], normal), "lengths": ([2], lambda random, sizes: np.array([3, 1], np.int32))}
+    case("recurrent", inputs, ops, 21, 15)
+
+
+def vision():
+    kernel = np.random.default_rng(5).integers(-9, 9, (4, 2, 3, 2)).astype(np.int8)
+    cube = random_weights(6, 2, 3, 2, 1, 3)
+    samples = {"output_height": 2, "output_width": 3, "sampling_ratio": 2, "spatial_scale": 0.5}
+    rois = np.array([[0, 1, 6, 8], [-2, 3, 12, 5], [4, 4, 4.5, 5]], np.float32)
+    ops = [
+        ("GridSample", ["image", "grid"], {"mode": mode, "padding_mode": padding, "align_corners": corners})
+        for mode in ("linear", "nearest", "cubic")
+        for padding in ("zeros", "border", "reflection")
+        for corners in ((0, 1) if mode == "linear" else (0,))
+    ]
+    ops += [
+        ("GridSample", ["cubes", "grid3"], {}),
+        ("RoiAlign", ["image", rois, ints(0, 2, 1)], samples),
+        (
+            "RoiAlign",
+            ["image", rois, ints(0, 2, 1)],
+            {**samples, "mode": "max", "coordinate_transformation_mode": "output_half_pixel"},
+        ),
+        ("MaxPool", ["image"], {"kernel_shape": [2, 3], "strides": [2, 1], "pads": [1, 1, 0, 1]}, 2),
+        ("MaxPool", ["image"], {"kernel_shape": [2, 2], "strides": [2, 2], "storage_order": 1}, 2),
+        ("MaxUnpool", ["small", "places"], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("MaxUnpool", ["small", "places", ints(1, 1, 5, 6)], {"kernel_shape": [2, 2], "strides": [2, 2]}),
+        ("Col2Im", ["columns", ints(4, 5), ints(2, 3)], {"strides": [2, 1], "pads": [1, 0, 1, 0]}),
+        ("ConvTranspose", ["cubes", cube], {"strides": [2, 1, 2], "pads": [1, 0, 1, 0, 0, 1]}),
+        ("ConvTranspose", ["image", kernel[:, :, :, :1].astype(np.float32)], {"output_shape": [12, 18], "strides": [2, 3]}),
+        (
+            "QLinearConv",
+            ["bytes", real(0.1), np.array(120, np.uint8), kernel, np.linspace(0.01, 0.1, 4).astype(np.float32),
+             np.zeros(4, np.int8), real(0.37), np.array(100, np.uint8), np.arange(4, dtype=np.int32) * 100],
+            {"group": 2, "pads": [1, 1, 1, 1]},
+        ),
+    ]
+    inputs = {
+        "image": (["n", 4, 5, 6], normal),
+        "grid": (["n", 2, 3, 2], normal),
+        "cubes": (["n", 2, 3, 4, 2], normal),
+        "grid3": (["n", 2, 1, 2, 3], normal),
+        "small": ([1, 1, 2, 3], positive),
+        "places": ([1, 1, 2, 3], lambda random, sizes: ints(0, 3, 5, 13, 14, 23).reshape(sizes)),
+        "columns": (["n", 12, 9], normal),
+        "bytes": (["n", 4, 5, 6], byte),
+    }
+    case("vision", inputs, ops, 21, 16)
+
+
+def signals():
+    grams = {"min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 1, "mode": "TFIDF", "ngram_counts": [0, 2]}
+    pool = {"ngram_indexes": [0, 2, 1, 3], "pool_int64s": [1, 3, 1, 2, 3, 3], "weights": [0.5, 1.0, 2.0, 3.0]}
+    ops = [(kind, ["s"], {}) for kind in ("Acos", "Asin")] + [("Atan", ["x"], {})]
+    ops += [
+        ("DFT", ["pairs", "", ints(1).reshape(())], {}),
+        ("DFT", ["pairs", ints(8).reshape(()), ints(1).reshape(())], {"inverse": 1}),
+        ("DFT", ["single", ints(3).reshape(()), ints(1).reshape(())], {"onesided": 1}),
+        ("STFT", ["single", ints(2).reshape(()), np.hanning(4).astype(np.float32)], {}),
+        ("HannWindow", [ints(7).reshape(())], {}),
+        ("HammingWindow", [ints(7).reshape(())], {"periodic": 0}),
+        ("BlackmanWindow", [ints(6).reshape(())], {}),
+        ("Det", ["square"], {}),
+        ("TfIdfVectorizer", ["tokens"], {**grams, **pool}),
+        ("Trilu", ["x", "k"], {}),
+        ("Trilu", ["x", "k"], {"upper": 0}),
+        ("Pad", ["x", ints(1, 0, 0, 2), "value"], {}),
+        ("OneHot", ["tokens", real(3), np.array([2, 5], np.float32)], {}),
+        ("ScatterElements", ["x", ints([0, 2], [1, 1], [0, 0]), np.full((3, 2), 0.3, np.float32)],
+         {"axis": 1, "reduction": "max"}),
+        ("ScatterElements", ["whole", ints([0, -1, 1]), ints([5, -5, 7])], {"axis": 0, "reduction": "min"}),
+        ("ScatterND", ["x", ints([1], [0], [1]), np.arange(12, dtype=np.float32).reshape(3, 4)], {"reduction": "mul"}),
+    ]
+    inputs = {
+        "x": (["n", 4], normal),
+        "s": (["n", 4], small),
+        "pairs": (["n", 6, 2], normal),
+        "single": (["n", 9, 1], normal),
+        "square": (["n", 3, 3], normal),
+        "tokens": (["n", 6], lambda random, sizes: random.integers(1, 4, sizes)),
+        "whole": (["n", 3], whole),
+        "k": ([], lambda random, sizes: np.array(random.integers(-1, 2))),
+        "value": ([], lambda random, sizes: np.array(random.normal(), np.float32)),
+    }
+    case("signals", inputs, ops, 20, 17)
+
+
+def newest():
+    """Ops of opsets that ONNX Runtime does not have yet, and those of the preview domains."""
+    heads = {"q_num_heads": 4, "kv_num_heads": 2}
+    score = helper.make_graph(
+        [helper.make_node("Mul", ["scores", "factor"], ["changed"])],
+        "score",
+        [tensor("scores", FLOAT, None, None, None, None)],
+        [tensor("changed", FLOAT, None, None, None, None)],
+        [numpy_helper.from_array(real(0.3), "factor")],
+    )
+    training = {"domain": "ai.onnx.preview.training"}
+    state = random_weights(7, 2, 2, 3, 3)
+    optimized = ["rate", "step", "x", "g", "g2"]
+    ops = [
+        ("LinearAttention", ["q", "k", "k"], {**heads, "update_rule": "linear"}, 2, (), 0),
+        ("LinearAttention", ["q", "k", "k", state, "decay"], {**heads, "update_rule": "gated", "scale": 0.7}, 2),
+        ("LinearAttention", ["q", "k", "k", "", "", "beta"], {**heads, "update_rule": "delta"}, 2, (), 0),
+        ("LinearAttention", ["q", "k", "k", state, "decay", "beta"], heads, 2, (), 0),
+        ("CausalConvWithState", ["signal", random_weights(8, 3, 1, 4), "", random_weights(9, 2, 3, 3)],
+         {"activation": "silu"}, 2, (), 0),
+        ("CausalConvWithState", ["signal", random_weights(8, 3, 1, 4), random_weights(1, 3)], {}, 2),
+        ("TensorScatter", ["cache", "update", ints(1, 0)], {}),
+        ("TensorScatter", ["cache", "update", ints(4, 3)], {"mode": "circular"}),
+        ("TensorScatter", ["cache", "update"], {}),
+        ("CumProd", ["k", ints(1).reshape(())], {}),
+        ("CumProd", ["k", ints(-1).reshape(())], {"exclusive": 1, "reverse": 1}),
+        ("DeformConv", ["image", random_weights(2, 4, 1, 2, 2), "offset", random_weights(3, 4), "mask"],
+         {"pads": [0, 1, 1, 0], "strides": [1, 2], "group": 2, "offset_group": 1}),
+        ("AffineGrid", ["theta", ints(2, 1, 3, 4)], {}),
+        ("AffineGrid", ["theta", ints(2, 1, 3, 4)], {"align_corners": 1}),
+        ("BitCast", ["bytes"], {"to": TensorProto.INT8}),
+        ("FlexAttention", ["q4", "k4", "k4"], {"domain": "ai.onnx.preview", "score_mod": score}),
+        ("Momentum", optimized, {**training, "mode": "nesterov", "alpha": 0.9, "beta": 0.8, "norm_coefficient": 0.1}, 2),
+        ("Adagrad", optimized, {**training, "decay_factor": 0.1}, 2, (), 0),
+        ("Adam", ["rate", "step", "x", "g", "g", "x", "x", "g", "g2", "g2"],
+         {**training, "norm_coefficient_post": 0.1}, 6, (), 0),
+    ]
+    inputs = {
+        "q": ([2, "n", 12], normal),
+        "k": ([2, "n", 6], normal),
+        "decay": ([2, "n", 6], lambda random, sizes: -positive(random, sizes)),
+        "beta": ([2, "n", 1], small),
+        "signal": ([2, 3, "n"], normal),
+        "cache": ([2, 3, 5, "n"], normal),
+        "update": ([2, 3, 2, "n"], normal),
+        "image": ([2, 2, "n", 4], normal),
+        "offset": ([2, 8, "n", 2], small),
+        "mask": ([2, 4, "n", 2], small),
+        "theta": ([2, 2, 3], normal),
+        "bytes": (["n"], byte),
+        "q4": ([2, 4, "n", 3], normal),
+        "k4": ([2, 2, "n", 3], normal),
+        "rate": ([], lambda random, sizes: real(0.1)),
+        "step": ([], lambda random, sizes: np.array(2)),
+        "x": (["n"], normal),
+        "g": (["n"], normal),
+        "g2": (["n"], positive),
+    }
+    case("newest", inputs, ops, 27, 18, ["ai.onnx.preview", "ai.onnx.preview.training"])
+
+
 if __name__ == "__main__":
-    for make in (elementwise, layout, networks, contrib):
+    for make in (elementwise, layout, networks, contrib, recurrent, vision, signals, newest):
         make()

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/import/pt2/archive/zip_archive.h"
+#include "models/import/pt2/archive/program_tensors.h"
 #include "tests/import/support/model_writer.h"
 #include "tests/import/support/program_case.h"
 
@@ -85,7 +85,7 @@ std::string zip_bytes(const std::map<std::string, std::string>& files, const Zip
 }
 
 ProgramFile::ProgramFile(const std::string& program) {
-  const pt2::ZipArchive archive(program_folder(program) / "model.pt2");
+  const ZipArchive archive(program_folder(program) / "model.pt2", pt2::program_archive_errors);
   for (const std::string& name : archive.names()) files_[name] = archive.text(name);
 }
 

@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 HostTensor read_file_tensor(const fs::path& path) {
-  const auto file = importing::MappedFile::open(path);
+  const auto file = MappedFile::open(path);
   onnx::TensorData data(path, file);
   return data.read(onnx::read_tensor(file->bytes(), path.filename().string()));
 }
@@ -52,7 +52,7 @@ std::optional<std::string> tensor_difference(const HostTensor& got, const HostTe
 }  // namespace
 
 std::vector<ModelRun> model_runs(const fs::path& folder) {
-  const auto mapped = importing::MappedFile::open(folder / "model.onnx");
+  const auto mapped = MappedFile::open(folder / "model.onnx");
   const onnx::ModelProto model = onnx::read_model(mapped->bytes(), "model.onnx");
   std::vector<ModelRun> runs;
   for (int i = 0; path_exists(folder / fmt::format("test_data_set_{}", i)); ++i) {

@@ -8,4 +8,9 @@ std::optional<Ints> given_axes(const OpCall& call, std::size_t i, int rank) {
   return std::nullopt;
 }
 
+Tensor quantized(const Tensor& scaled, const Tensor& zero_point, DType dtype) {
+  const IntegerLimits limits = integer_limits(dtype);
+  return clamp(scaled.round() + zero_point.to(scaled.dtype()), limits.lowest, limits.highest).to(dtype);
+}
+
 }  // namespace lathe::onnx

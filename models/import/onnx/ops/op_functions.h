@@ -38,4 +38,7 @@ inline constexpr std::int64_t latest = newest_opset;
 /// nothing if neither is given.
 std::optional<Ints> given_axes(const OpCall& call, std::size_t i, int rank);
 
+/// Returns quantized values: rounds, adds the zero point, and limits to the range of i8 or u8.
+Tensor quantized(const Tensor& scaled, const Tensor& zero_point, DType dtype);
+
 }  // namespace lathe::onnx

@@ -4,8 +4,8 @@
 
 #include "models/import/op_table.h"
 
-/// The ops of ai.onnx, and some of com.microsoft. Each group is a file in a folder of this one, with functions that
-/// build Lathe ops, and a table of them.
+/// The ops of ai.onnx, and some of com.microsoft and the preview domains. Each group is a file in a folder of this
+/// one, with functions that build Lathe ops, and a table of them.
 namespace lathe::onnx {
 
 /// Returns all ops.
@@ -31,6 +31,15 @@ std::span<const importing::OpRecord> resize_ops();
 std::span<const importing::OpRecord> attention_ops();
 std::span<const importing::OpRecord> loss_ops();
 std::span<const importing::OpRecord> quantization_ops();
+std::span<const importing::OpRecord> loop_ops();
+std::span<const importing::OpRecord> recurrent_ops();
+std::span<const importing::OpRecord> linear_attention_ops();
+std::span<const importing::OpRecord> sampling_ops();
+std::span<const importing::OpRecord> region_ops();
+std::span<const importing::OpRecord> signal_ops();
+std::span<const importing::OpRecord> text_ops();
 std::span<const importing::OpRecord> contrib_ops();
+std::span<const importing::OpRecord> preview_ops();
+std::span<const importing::OpRecord> optimizer_ops();
 
 }  // namespace lathe::onnx

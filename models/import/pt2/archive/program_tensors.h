@@ -5,14 +5,21 @@
 #include <string_view>
 
 #include "ir/support/tensors/host_tensor.h"
-#include "models/import/pt2/archive/zip_archive.h"
 #include "models/import/pt2/program/exported_program.h"
+#include "runtime/files/zip/zip_archive.h"
 
 namespace lathe::pt2 {
 
 /// Returns the dtype of a number of the format's enum ScalarType. Throws UserError [import_dtype] for types that
 /// Lathe does not have; `owner` is named in the error: "model.pt2: the tensor 'w'".
 DType dtype_of(std::int64_t scalar_type, const std::string& owner);
+
+/// The errors of archives with programs.
+inline constexpr ZipErrors program_archive_errors{
+    .damaged = "import_file",
+    .unsupported = "import_unsupported",
+    .origin = "the file is damaged, or torch.export.save() has not written it",
+    .form = "torch.export.save() stores files as they are; write the archive again without compression"};
 
 /// The tensors of a program, which are raw bytes in its archive: weights with the names of the state dict, and
 /// constants.

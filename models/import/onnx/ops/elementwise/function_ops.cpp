@@ -40,6 +40,9 @@ std::span<const OpRecord> function_ops() {
       {"Asinh", 9, latest, "", composed<importing::asinh>},
       {"Acosh", 9, latest, "", composed<importing::acosh>},
       {"Atanh", 9, latest, "", composed<importing::atanh>},
+      {"Atan", 7, latest, "", composed<importing::atan>},
+      {"Asin", 7, latest, "", composed<importing::asin>},
+      {"Acos", 7, latest, "", composed<importing::acos>},
       {"Tanh", 6, latest, "", unary<tanh>},
   };
   return records;

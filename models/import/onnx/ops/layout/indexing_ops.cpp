@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
@@ -13,6 +14,7 @@ namespace {
 
 using importing::checked;
 using importing::linear_index;
+using importing::ScatterKind;
 using importing::with_joined_dims;
 using importing::with_rows;
 
@@ -58,13 +60,17 @@ Results gather_nd(const OpCall& call) {
   return {gather(with_joined_dims(data, last), numbers)};
 }
 
-/// Returns whether elements are added to; otherwise they are replaced.
-bool adds(const OpCall& call) {
+ScatterKind kind_of(const OpCall& call) {
   const std::string reduction = call.text("reduction", "none");
-  if (reduction != "none" && reduction != "add")
-    call.fail(fmt::format("the attribute reduction is '{}'; none and add are supported", reduction));
-  return reduction == "add";
+  if (reduction == "none") return ScatterKind::replace;
+  if (reduction == "add") return ScatterKind::add;
+  if (reduction == "mul") return ScatterKind::multiply;
+  if (reduction == "max") return ScatterKind::largest;
+  if (reduction == "min") return ScatterKind::smallest;
+  call.fail(fmt::format("the attribute reduction is '{}', not none, add, mul, max or min", reduction),
+            "import_attribute");
 }
+bool is_combined(ScatterKind kind) { return kind != ScatterKind::replace && kind != ScatterKind::add; }
 
 Results scatter_nd(const OpCall& call) {
   const Tensor data = call.tensor(0), updates = call.tensor(2);
@@ -73,20 +79,35 @@ Results scatter_nd(const OpCall& call) {
   const Dim count = numbers.shape().numel();
   Shape rows{count};
   for (int i = last; i < data.rank(); ++i) rows.push_back(data.size(i));
-  return {with_rows(with_joined_dims(data, last), numbers.reshape({count}), updates.reshape(rows), adds(call))
-              .reshape(data.shape())};
+  const ScatterKind kind = kind_of(call);
+  const Tensor joined = with_joined_dims(data, last), positions = numbers.reshape({count});
+  const Tensor result = is_combined(kind)
+                            ? importing::with_combined_rows(joined, positions, updates.reshape(rows), kind)
+                            : with_rows(joined, positions, updates.reshape(rows), kind == ScatterKind::add);
+  return {result.reshape(data.shape())};
 }
 
 Results scatter_elements(const OpCall& call) {
   const Tensor data = call.tensor(0);
   const int axis = call.axis(call.integer("axis", 0), data.rank());
-  return {importing::scattered_along(call, data, 1, call.tensor(2), axis, adds(call))};
+  const ScatterKind kind = kind_of(call);
+  if (is_combined(kind)) return {importing::combined_along(call, data, 1, call.tensor(2), axis, kind)};
+  return {importing::scattered_along(call, data, 1, call.tensor(2), axis, kind == ScatterKind::add)};
+}
+
+/// The depth may be a float.
+std::vector<Dim> depth_of(const OpCall& call) {
+  if (!is_float(call.dtype(1))) return call.dims(1, "the depth");
+  const HostTensor& number = call.numbers(1, "the depth");
+  if (number.numel() != 1 || number.get(0) != std::floor(number.get(0)))
+    call.fail("the depth is not one whole number", "import_operand");
+  return {Dim(static_cast<std::int64_t>(number.get(0)))};
 }
 
 /// values: [off, on]. An index out of [-depth, depth) has no 1.
 Results one_hot_op(const OpCall& call) {
   const Tensor values = call.tensor(2), given = call.tensor(0), indices = given.to(i64);
-  const std::vector<Dim> depth = call.dims(1, "the depth");
+  const std::vector<Dim> depth = depth_of(call);
   if (depth.size() != 1) call.fail("the depth has more than one element", "import_operand");
   const int axis = call.axis(call.integer("axis", -1), indices.rank() + 1);
   const Tensor positions = along_axis(call.graph().arange(depth[0], i64), axis, indices.rank() + 1);

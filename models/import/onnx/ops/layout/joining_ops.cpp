@@ -12,7 +12,9 @@ namespace {
 Results concat_op(const OpCall& call) {
   const std::vector<Tensor> parts = call.tensors();
   if (parts.empty()) call.fail("there are no operands", "import_operand");
-  return {concat(parts, call.axis(call.integer("axis"), parts[0].rank()))};
+  const int axis = call.axis(call.integer("axis"), parts[0].rank());
+  if (parts.size() == 1) return {parts[0]};
+  return {concat(parts, axis)};
 }
 
 /// Returns the sizes of the parts: those of operand 1, or equal ones. The last part may be smaller.
@@ -71,6 +73,20 @@ Tensor cropped(const Tensor& x, int axis, Dim& low, Dim& high) {
   return start.is(0) && end == size ? x : x.slice(axis, start, end);
 }
 
+/// Adds elements of a value that is computed at run time.
+Tensor padded_with(const Tensor& x, int axis, const Dim& low, const Dim& high, const Tensor& value) {
+  std::vector<Tensor> parts;
+  const auto add = [&](const Dim& size) {
+    Shape shape = x.shape();
+    shape.set(axis, size);
+    if (!size.is(0)) parts.push_back(value.expand(shape));
+  };
+  add(low);
+  parts.push_back(x);
+  add(high);
+  return concat(parts, axis);
+}
+
 Results pad_op(const OpCall& call) {
   Tensor x = call.tensor(0);
   const std::vector<Dim> pads = call.dims(1, "pads");
@@ -81,18 +97,20 @@ Results pad_op(const OpCall& call) {
     call.fail(fmt::format("{} pads for {} axes", pads.size(), axes.size()), "import_operand");
   const PadMode mode = pad_mode(call.text("mode", "constant"), call);
   Number value = 0;
-  if (call.has(2)) {
-    const HostTensor& number = call.numbers(2, "constant_value");
-    if (number.numel() != 1) call.fail("constant_value has more than one element", "import_operand");
-    value = number.get_number(0);
-  }
+  if (call.has(2) && !call.operand(2).shape().numel().is(1))
+    call.fail("constant_value has more than one element", "import_operand");
+  const bool is_computed = call.has(2) && !call.operand(2).numbers();
+  if (call.has(2) && !is_computed) value = call.operand(2).numbers()->get_number(0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const int axis = static_cast<int>(axes[i]);
     Dim low = pads[i], high = pads[i + axes.size()];
     x = cropped(x, axis, low, high);
     if (low.is(0) && high.is(0)) continue;
-    x = mode == PadMode::zeros ? padded(x, axis, low, high, value)
-                               : pad(x, axis, {.low = low, .high = high, .mode = mode});
+    if (mode != PadMode::zeros)
+      x = pad(x, axis, {.low = low, .high = high, .mode = mode});
+    else
+      x = is_computed ? padded_with(x, axis, low, high, call.tensor(2).reshape({}))
+                      : padded(x, axis, low, high, value);
   }
   return {x};
 }

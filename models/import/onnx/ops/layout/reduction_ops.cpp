@@ -2,6 +2,7 @@
 #include <functional>
 #include <numeric>
 
+#include "frontend/ops/loops/loops.h"
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 
@@ -91,6 +92,24 @@ Results cumsum_op(const OpCall& call) {
   return {cumsum(x, axis, {.exclusive = call.flag("exclusive", false), .reverse = call.flag("reverse", false)})};
 }
 
+/// The products along an axis, element by element.
+Results cumprod_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const int axis = call.axis(call.integer(1, "the axis"), x.rank());
+  const bool is_exclusive = call.flag("exclusive", false);
+  const Tensor sequence = x.transpose(0, axis);
+  Shape shape = sequence.shape();
+  shape.set(0, 1);
+  const Tensor first = call.graph().ones(shape, x.dtype()).squeeze(0);
+  const auto [last, all] = scan(first, sequence,
+                                [&](const Tensor& product, const Tensor& element) {
+                                  const Tensor next = product * element;
+                                  return std::pair(next, is_exclusive ? product : next);
+                                },
+                                {.name = "cumprod", .reverse = call.flag("reverse", false)});
+  return {all.transpose(0, axis)};
+}
+
 constexpr std::string_view with_attribute = "axes keepdims", with_operand = "keepdims noop_with_empty_axes";
 
 }  // namespace
@@ -121,6 +140,7 @@ std::span<const OpRecord> reduction_ops() {
       {"ArgMax", 12, latest, "axis keepdims select_last_index", argmax_op},
       {"ArgMin", 1, 11, "axis keepdims", argmin_op},
       {"ArgMin", 12, latest, "axis keepdims select_last_index", argmin_op},
+      {"CumProd", 26, latest, "exclusive reverse", cumprod_op},
       {"CumSum", 11, latest, "exclusive reverse", cumsum_op},
   };
   return records;

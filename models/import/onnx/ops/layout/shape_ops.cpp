@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "models/import/onnx/ops/op_functions.h"
@@ -38,6 +40,16 @@ Results cast_like(const OpCall& call) {
   return {call.tensor(0).to(call.dtype(1))};
 }
 
+/// Reinterprets the bits. Lathe has no op for it; bytes are the only dtypes of one width that casts wrap.
+Results bit_cast(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const DType from = x.dtype(), to = dtype_of(call.integer("to"), call.node().location.place() + ": the result");
+  if (from == to) return {x};
+  if ((!is_byte(from) && from != boolean) || !is_byte(to))
+    call.fail(fmt::format("the bits of {} as {} are not supported", name(from), name(to)));
+  return {x.to(i32).to(to)};
+}
+
 std::optional<DimTensor> folded_cast(const OpCall& call, DType dtype) {
   call.ignore({"saturate", "round_mode"});
   DimTensor dims = *call.operand(0).dims();
@@ -55,7 +67,9 @@ Results dropout_op(const OpCall& call) {
   call.ignore({"seed", "ratio"});
   if (call.has(2)) {
     const HostTensor& training = call.numbers(2, "training_mode");
-    if (training.numel() != 1 || training.get_int(0) != 0)
+    const bool keeps_all =
+        call.has(1) && call.numbers(1, "ratio").numel() == 1 && call.numbers(1, "ratio").item() == 0;
+    if ((training.numel() != 1 || training.get_int(0) != 0) && !keeps_all)
       call.fail("training_mode is true", "import_unsupported", "export the model for inference");
   }
   const Value& x = call.operand(0);
@@ -73,6 +87,7 @@ std::span<const OpRecord> shape_ops() {
       {"Identity", 1, latest, "", identity},
       {"Cast", 9, latest, "to saturate round_mode", cast_op, Moves::none, folded_cast_to},
       {"CastLike", 15, latest, "saturate round_mode", cast_like, Moves::none, folded_cast_like},
+      {"BitCast", 26, latest, "to", bit_cast},
       {"Dropout", 7, 11, "ratio seed", dropout_op},
       {"Dropout", 12, latest, "seed", dropout_op},
   };

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "models/import/onnx/ops/op_functions.h"
@@ -100,9 +101,19 @@ Tensor sliced_backwards(const Tensor& x, int axis, const Dim& start, const Dim& 
   return x.flip(axis).slice(axis, from, is_empty ? from : to, -step);
 }
 
+/// Exporters write -2^63 for the first element, which is no size. As a bound, all numbers that small are equal.
+std::vector<Dim> bounds_of(const OpCall& call, std::size_t i, std::string_view name) {
+  const HostTensor* const known = call.operand(i).numbers();
+  if (!known) return call.dims(i, name);
+  std::vector<Dim> bounds;
+  for (std::int64_t k = 0; k < known->numel(); ++k)
+    bounds.emplace_back(std::max(known->get_int(k), -std::numeric_limits<std::int64_t>::max()));
+  return bounds;
+}
+
 Results slice_op(const OpCall& call) {
   Tensor x = call.tensor(0);
-  const std::vector<Dim> starts = call.dims(1, "starts"), ends = call.dims(2, "ends");
+  const std::vector<Dim> starts = bounds_of(call, 1, "starts"), ends = bounds_of(call, 2, "ends");
   Ints axes(starts.size());
   std::iota(axes.begin(), axes.end(), 0);
   if (call.has(3)) axes = axes_from_front(call, call.integers(3, "axes"), x.rank());
@@ -156,9 +167,17 @@ Results space_to_depth(const OpCall& call) {
 
 Results trilu(const OpCall& call) {
   const Tensor x = call.tensor(0);
+  const bool is_upper = call.flag("upper", true);
+  if (call.has(1) && !call.operand(1).dims()) {
+    if (x.rank() < 2) call.fail("the operand is not a matrix", "import_operand");
+    const Tensor rows = call.graph().arange(x.size(-2), i64).unsqueeze(1),
+                 columns = call.graph().arange(x.size(-1), i64);
+    const Tensor k = call.tensor(1).to(i64).reshape({}), diagonal = columns - rows;
+    return {where(is_upper ? diagonal >= k : diagonal <= k, x, 0)};
+  }
   const std::int64_t k = call.has(1) ? call.integer(1, "k") : 0;
   // Lathe's tril and triu take numbers.
-  const auto op = [&](const Tensor& a) { return call.flag("upper", true) ? triu(a, k) : tril(a, k); };
+  const auto op = [&](const Tensor& a) { return is_upper ? triu(a, k) : tril(a, k); };
   return {x.dtype() == boolean || is_byte(x.dtype()) ? op(x.to(i32)).to(x.dtype()) : op(x)};
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "frontend/ops/spatial/conv_ops.h"
 #include "models/import/onnx/ops/networks/op_windows.h"
 #include "models/import/onnx/ops/standard_ops.h"
@@ -64,7 +66,8 @@ Results conv_integer(const OpCall& call) {
 }
 
 /// The padding that gives an output of a size: the attribute output_shape, or `stride` outputs for each input.
-void pad_to_outputs(const OpCall& call, const Tensor& x, const Ints& added, Windows& windows) {
+/// A larger output than all inputs reach ends with zeros, as many as `added`.
+void pad_to_outputs(const OpCall& call, const Tensor& x, Ints& added, Windows& windows) {
   const std::string mode = call.text("auto_pad", "NOTSET");
   const bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
   if (!is_same && !call.has("output_shape")) return;
@@ -77,11 +80,52 @@ void pad_to_outputs(const OpCall& call, const Tensor& x, const Ints& added, Wind
     const std::optional<std::int64_t> n = x.size(static_cast<int>(i) + 2).value();
     if (!n) call.fail("the padding depends on an unknown size", "import_size");
     const std::int64_t outputs = wanted.empty() ? *n * windows.stride[i] : wanted[i];
-    const std::int64_t total = windows.stride[i] * (*n - 1) + added[i] + windows.extent(i) - outputs;
-    if (total < 0) call.fail(fmt::format("an output of {} elements is too large", outputs), "import_attribute");
+    std::int64_t total = windows.stride[i] * (*n - 1) + added[i] + windows.extent(i) - outputs;
+    if (total < 0) added[i] -= std::exchange(total, 0);
     windows.low[i] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     windows.high[i] = total - windows.low[i];
   }
+}
+
+/// The transpose over 3 dims: a convolution of x with zeros between its elements and the flipped weight.
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Windows& windows, std::int64_t groups) {
+  const Dim inputs = weight.size(0) / groups, outputs = weight.size(1).unnamed();
+  Tensor kernel = weight.reshape({groups, inputs, outputs, weight.size(2), weight.size(3), weight.size(4)})
+                      .transpose(1, 2)
+                      .reshape({outputs * Dim(groups), inputs, weight.size(2), weight.size(3), weight.size(4)});
+  Tensor spread = x;
+  for (int dim = 2; dim < 5; ++dim) {
+    const auto i = static_cast<std::size_t>(dim - 2);
+    kernel = kernel.flip(dim);
+    const Dim stride(windows.stride[i]), size = spread.size(dim).unnamed();
+    if (!stride.is(1)) {
+      Shape shape = spread.shape();
+      shape.set(dim, size * stride);
+      const Tensor blocks = pad(spread.unsqueeze(dim + 1), dim + 1, 0, stride - Dim(1));
+      spread = blocks.reshape(shape).slice(dim, 0, (size - Dim(1)) * stride + Dim(1));
+    }
+    spread = pad(spread, dim, windows.extent(i) - 1, windows.extent(i) - 1);
+  }
+  return conv3d(spread, kernel, {.dilation = per_dim(windows.dilation), .groups = groups});
+}
+
+/// The product of quantized tensors, quantized again, with one scale of the weight or one for each channel.
+Results quantized_conv(const OpCall& call) {
+  const auto number = [&](std::size_t i) {
+    if (!call.operand(i).shape().numel().is(1))
+      call.fail(fmt::format("operand {} is not one number", i), "import_operand");
+    return call.tensor(i).reshape({}).to(f64);
+  };
+  const auto per_channel = [&](std::size_t i, int axis) {
+    const Tensor given = call.tensor(i).to(f64);
+    return given.shape().numel().is(1) ? given.reshape({}) : along_axis(given, axis, call.operand(0).rank());
+  };
+  const Tensor x = call.tensor(0).to(f64) - number(2), weight = call.tensor(3).to(f64) - per_channel(5, 0);
+  Tensor sums = convolved(call, x, weight);  // exact in f64
+  if (call.has(8)) sums = sums + along_axis(call.tensor(8).to(f64), 1, sums.rank());
+  const Tensor scaled = sums * (number(1) * per_channel(4, 1) / number(6));
+  if (!is_byte(call.dtype(7))) call.fail(fmt::format("quantized values of {}", name(call.dtype(7))));
+  return {quantized(scaled, call.tensor(7).reshape({}), call.dtype(7))};
 }
 
 /// The transpose without padding, then zeros at its ends (output_padding) and without the padding at its sides.
@@ -89,14 +133,16 @@ Results conv_transpose_op(const OpCall& call) {
   const Tensor x = call.tensor(0), weight = call.tensor(1);
   const Ints kernel = kernel_of(call, weight.shape());
   Windows windows = windows_of(call, x, kernel);
-  const Ints added = call.integers("output_padding", Ints(kernel.size(), 0));
+  Ints added = call.integers("output_padding", Ints(kernel.size(), 0));
   if (added.size() != kernel.size()) call.fail("the attribute output_padding has another rank", "import_attribute");
   pad_to_outputs(call, x, added, windows);
   const ConvTransposeOptions options{
       .stride = per_dim(windows.stride), .dilation = per_dim(windows.dilation), .groups = call.integer("group", 1)};
-  if (kernel.size() > 2)
-    call.fail(fmt::format("a transposed convolution over {} dims; 1 and 2 are supported", kernel.size()));
-  Tensor y = kernel.size() == 1 ? conv_transpose1d(x, weight, options) : conv_transpose2d(x, weight, options);
+  if (kernel.size() > 3)
+    call.fail(fmt::format("a transposed convolution over {} dims; 1 to 3 are supported", kernel.size()));
+  Tensor y = kernel.size() == 1   ? conv_transpose1d(x, weight, options)
+             : kernel.size() == 2 ? conv_transpose2d(x, weight, options)
+                                  : conv_transpose3d(x, weight, windows, options.groups);
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const int dim = static_cast<int>(i) + 2;
     if (added[i] > 0) y = padded(y, dim, 0, added[i], 0);
@@ -114,6 +160,7 @@ std::span<const OpRecord> convolution_ops() {
   static constexpr OpRecord records[] = {
       {"Conv", 1, latest, conv_attributes, conv_op},
       {"ConvInteger", 10, latest, conv_attributes, conv_integer},
+      {"QLinearConv", 10, latest, conv_attributes, quantized_conv},
       {"ConvTranspose", 1, latest, "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
        conv_transpose_op},
   };

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -12,15 +14,80 @@ Tensor window_sums(const Tensor& x, const Windows& windows) {
   return over_windows(x, windows, [](const Tensor& a, const Tensor& b) { return a + b; });
 }
 
+/// Returns the numbers of the elements of x [batch, channels, ..], i64, in its shape: row-major, or with the first
+/// spatial dim as the fastest one.
+Tensor element_numbers(const Tensor& x, bool is_column_major) {
+  const Graph graph = x.graph();
+  Dim stride = 1;
+  Tensor numbers;
+  const auto add = [&](int dim) {
+    const Tensor term = along_axis(graph.arange(x.size(dim), i64), dim, x.rank()) * graph.dim_value(stride);
+    numbers = numbers.is_empty() ? term : numbers + term;
+    stride = stride * x.size(dim).unnamed();
+  };
+  for (int i = 2; i < x.rank(); ++i) add(is_column_major ? i : x.rank() + 1 - i);
+  add(1);
+  add(0);
+  return numbers.expand(x.shape());
+}
+
+/// A value with the number of its element.
+struct Numbered {
+  Tensor value, number;
+};
+
+/// Returns the largest element of each window; of equal ones the first in row-major order.
+Numbered largest_of(const Numbered& x, const Windows& windows) {
+  Numbered result = x;
+  for (std::size_t i = windows.size.size(); i-- > 0;) {
+    const UnfoldOptions options{.size = windows.size[i], .step = windows.stride[i], .dilation = windows.dilation[i]};
+    const int dim = static_cast<int>(i) + 2;
+    const Tensor values = unfold(result.value, dim, options), numbers = unfold(result.number, dim, options);
+    result = {values.select(-1, 0), numbers.select(-1, 0)};
+    for (std::int64_t k = 1; k < windows.size[i]; ++k) {
+      const Tensor value = values.select(-1, k), is_larger = (value > result.value) | (value != value);
+      result = {where(is_larger, value, result.value), where(is_larger, numbers.select(-1, k), result.number)};
+    }
+  }
+  return result;
+}
+
 /// Padding is never the largest element. The first of equal elements gets the gradient.
 Results max_pool(const OpCall& call) {
-  if (call.integer("storage_order", 0) != 0) call.fail("positions in column-major order are not supported");
+  const bool is_column_major = call.flag("storage_order", false);
   const Tensor given = call.tensor(0), x = is_byte(given.dtype()) ? given.to(i32) : given;
   const Windows windows = windows_of(call, x, call.integers("kernel_shape"), call.flag("ceil_mode", false));
   const Number lowest = is_float(x.dtype()) ? Number(-std::numeric_limits<double>::infinity())
                                             : Number(integer_limits(x.dtype()).lowest);
+  const Tensor source = padded_for(x, windows, lowest, lowest);
+  if (call.reads(1)) {
+    const Tensor numbers = padded_for(element_numbers(x, is_column_major), windows, 0, 0);
+    const Numbered largest = largest_of({source, numbers}, windows);
+    return {largest.value.to(given.dtype()), largest.number};
+  }
   const auto larger = [](const Tensor& a, const Tensor& b) { return where((b > a) | (b != b), b, a); };
-  return {over_windows(padded_for(x, windows, lowest, lowest), windows, larger).to(given.dtype())};
+  return {over_windows(source, windows, larger).to(given.dtype())};
+}
+
+/// Writes each element at its number in the input of the pool, and zeros elsewhere. A larger shape adds zeros.
+Results max_unpool(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const Windows windows = windows_of(call, x, call.integers("kernel_shape"));
+  Shape shape{x.size(0), x.size(1)};
+  for (std::size_t i = 0; i < windows.size.size(); ++i)
+    shape.push_back((x.size(static_cast<int>(i) + 2).unnamed() - Dim(1)) * Dim(windows.stride[i]) +
+                    Dim(windows.size[i] - windows.low[i] - windows.high[i]));
+  const Dim count = x.shape().numel();
+  Tensor y = update_rows(call.graph().zeros({shape.numel().unnamed()}, x.dtype()), call.tensor(1).reshape({count}),
+                         x.reshape({count}))
+                 .reshape(shape);
+  if (!call.has(2)) return {y};
+  const std::vector<Dim> wanted = call.dims(2, "output_shape");
+  if (wanted.size() != static_cast<std::size_t>(y.rank()))
+    call.fail(fmt::format("output_shape has {} sizes for {} dims", wanted.size(), y.rank()), "import_operand");
+  for (int i = 2; i < y.rank(); ++i)
+    if (const Dim missing = wanted[static_cast<std::size_t>(i)] - shape[i]; !missing.is(0)) y = pad(y, i, 0, missing);
+  return {y};
 }
 
 /// The mean of each window, with or without its padding. Elements that only ceil_mode adds do not count.
@@ -78,6 +145,7 @@ Results global_lp(const OpCall& call) {
 std::span<const OpRecord> pool_ops() {
   static constexpr OpRecord records[] = {
       {"MaxPool", 8, latest, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", max_pool},
+      {"MaxUnpool", 9, latest, "kernel_shape pads strides", max_unpool},
       {"AveragePool", 7, 18, "auto_pad ceil_mode count_include_pad kernel_shape pads strides", average_pool},
       {"AveragePool", 19, latest, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
        average_pool},

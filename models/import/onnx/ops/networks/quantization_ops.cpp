@@ -22,12 +22,6 @@ Tensor parameters_for(const OpCall& call, const Tensor& x, const Tensor& paramet
   return parameters.repeat_interleave(block, axis).slice(axis, 0, x.size(axis));
 }
 
-/// Rounds, adds the zero point, and limits to the range of the dtype.
-Tensor quantized(const Tensor& scaled, const Tensor& zero_point, DType dtype) {
-  const IntegerLimits limits = integer_limits(dtype);
-  return clamp(scaled.round() + zero_point.to(scaled.dtype()), limits.lowest, limits.highest).to(dtype);
-}
-
 void require_byte(const OpCall& call, DType dtype) {
   if (!is_byte(dtype)) call.fail(fmt::format("quantized values of {}; i8 and u8 are supported", name(dtype)));
 }

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/generation/cache_states.h"
+#include "models/generation/sequence_model.h"
+#include "runtime/parameters/parameters.h"
+
+namespace lathe {
+
+/// A decoder from an ONNX file with a cache, as optimum and transformers export it, compiled for generation. Inputs:
+///   input_ids i64 [B, T]; attention_mask i64 [B, past + T] and position_ids i64 [B, T], both optional
+///   past_key_values.* [B, heads, past, size], whose outputs present.* join them with the new rows; they become
+///   states use_cache_branch, optional: the model takes the branch with the cache
+/// Its output is logits [B, T, vocab]. Sequences of different lengths are padded on the left, which takes both
+/// optional inputs. There is no beam search.
+class ExportedLm final : public SequenceModel {
+ public:
+  /// Reads the file. Its weights stay mapped. Throws UserErrors of importing::import_graph(); [exported_inputs] for
+  /// other inputs or outputs; [exported_options] for a compute dtype other than f32 and for a dtype of the cache,
+  /// which the file decides.
+  ExportedLm(const std::filesystem::path& file, std::int64_t most_positions,
+             const SequenceModelOptions& options = {});
+
+  const HostTensor& start(std::span<const std::vector<TokenId>> prompts) override;
+  const HostTensor& step(std::span<const TokenId> tokens, const std::vector<bool>& done = {}) override;
+  const HostTensor& logits() const override { return logits_; }
+  std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const override { return prompt; }
+  std::int64_t most_positions() const override { return most_positions_; }
+  std::int64_t vocabulary_size() const override { return vocabulary_; }
+  /// Throws UserError [exported_options].
+  std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
+
+  const Parameters& weights() const { return store_; }
+
+ private:
+  /// A graph for prompts of any length, or for one new token, and its code.
+  struct Compiled {
+    ir::Graph graph;
+    bool takes_past;  ///< whether no input has the number of cached rows in its shape
+    std::optional<Executable> executable = {};
+  };
+  Compiled import(const Dim& length);
+  void read(Compiled& with, const std::vector<TokenId>& ids, std::int64_t count);
+  void make_room(std::int64_t length, bool keep);
+
+  std::filesystem::path file_;
+  SequenceModelOptions options_;
+  std::int64_t most_positions_ = 0, vocabulary_ = 0;
+  bool has_mask_ = false, has_positions_ = false;
+  Parameters store_;
+  CacheStates states_;
+  std::optional<Compiled> prompt_, step_;
+  std::int64_t capacity_ = 0, length_ = 0;  ///< rows of the caches, and those that are written
+  std::vector<std::int64_t> padding_;       ///< of each sequence, on the left
+  HostTensor logits_;
+};
+
+}  // namespace lathe

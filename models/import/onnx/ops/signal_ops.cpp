@@ -1,0 +1,158 @@
+#include <fmt/core.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "models/import/onnx/ops/op_functions.h"
+#include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/onnx/tensor_data.h"
+
+/// Fourier transforms, as products with matrices of cosines and sines, windows of signals, and determinants.
+namespace lathe::onnx {
+
+namespace {
+
+/// cos and sin of 2 pi n k / length: [rows, columns].
+struct Waves {
+  Tensor cos, sin;
+};
+Waves waves_of(const Graph& graph, std::int64_t rows, std::int64_t columns, std::int64_t length, DType dtype) {
+  const Tensor turns = graph.arange(rows, i64).unsqueeze(1) * graph.arange(columns, i64) % length;
+  const Tensor angle = turns.to(f64) * (2 * std::numbers::pi / static_cast<double>(length));
+  return {cos(angle).to(dtype), sin(angle).to(dtype)};
+}
+
+/// A signal along the last dim. The imaginary part is empty for real numbers.
+struct Signal {
+  Tensor real, imaginary;
+};
+
+/// Cuts the last dim to a length, or adds zeros.
+Tensor with_length(const Tensor& x, std::int64_t size, std::int64_t length) {
+  if (length < size) return x.slice(-1, 0, length);
+  return length > size ? pad(x, -1, 0, length - size) : x;
+}
+
+/// The transform of a length, or its first `kept` elements.
+Signal transformed(const Signal& x, std::int64_t length, std::int64_t kept, bool is_inverse) {
+  Waves waves = waves_of(x.real.graph(), length, kept, length, x.real.dtype());
+  if (is_inverse) waves = {waves.cos / static_cast<double>(length), -waves.sin / static_cast<double>(length)};
+  if (x.imaginary.is_empty()) return {matmul(x.real, waves.cos), -matmul(x.real, waves.sin)};
+  return {matmul(x.real, waves.cos) + matmul(x.imaginary, waves.sin),
+          matmul(x.imaginary, waves.cos) - matmul(x.real, waves.sin)};
+}
+
+/// The real signal of a length whose transform begins with x; the rest of the transform follows from its symmetry.
+Tensor real_inverse(const Signal& x, std::int64_t length) {
+  const std::int64_t given = length / 2 + 1;
+  const Graph graph = x.real.graph();
+  const Waves waves = waves_of(graph, given, length, length, x.real.dtype());
+  const Tensor number = graph.arange(given, i64);
+  const Tensor is_single = (number == 0) | (number * 2 == length);
+  const Tensor weight = where(is_single, graph.constant(1, x.real.dtype()), 2) / static_cast<double>(length);
+  const Tensor real = matmul(x.real * weight, waves.cos);
+  return x.imaginary.is_empty() ? real : real - matmul(x.imaginary * weight, waves.sin);
+}
+
+std::int64_t known(const OpCall& call, const Dim& size) {
+  if (!size.value())
+    call.fail(fmt::format("the length of the signal is the unknown size {}", size.to_string()), "import_size");
+  return *size.value();
+}
+
+/// x [.., n, .., 1 or 2]: real numbers, or pairs.
+Results dft_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (x.rank() < 2 || !(x.size(-1).is(1) || x.size(-1).is(2)))
+    call.fail(fmt::format("the last dim of the operand {} is not 1 or 2", x.shape().to_string()), "import_operand");
+  std::int64_t given = call.version() < 20 ? 1 : -2;
+  if (call.has("axis")) given = call.integer("axis");
+  if (call.has(2)) given = call.integer(2, "the axis");
+  const int axis = call.axis(given, x.rank());
+  if (axis == x.rank() - 1) call.fail("the axis is that of the pairs", "import_attribute");
+  const bool is_inverse = call.flag("inverse", false), is_onesided = call.flag("onesided", false);
+  const std::int64_t size = known(call, x.size(axis));
+  std::int64_t length = is_inverse && is_onesided ? 2 * (size - 1) : size;
+  if (call.has(1)) length = call.integer(1, "dft_length");
+  if (length < 1) call.fail(fmt::format("a transform of the length {}", length), "import_operand");
+  const std::int64_t inputs = is_inverse && is_onesided ? length / 2 + 1 : length;
+  const int last = x.rank() - 2;  // of each part
+  const auto part = [&](int i) { return with_length(x.select(-1, i).transpose(axis, last), size, inputs); };
+  const Signal signal{part(0), x.size(-1).is(2) ? part(1) : Tensor()};
+  if (is_inverse && is_onesided) return {real_inverse(signal, length).transpose(axis, last).unsqueeze(-1)};
+  const Signal y = transformed(signal, length, is_onesided ? length / 2 + 1 : length, is_inverse);
+  return {stack({y.real.transpose(axis, last), y.imaginary.transpose(axis, last)}, -1)};
+}
+
+/// The transforms of frames of a signal [B, n, 1 or 2], times a window.
+Results stft_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const std::int64_t step = call.integer(1, "frame_step");
+  if (x.rank() != 3 || step < 1)
+    call.fail("the signal has not 3 dims, or the step is not positive", "import_operand");
+  if (!call.has(2) && !call.has(3)) call.fail("neither a window nor frame_length is given", "import_operand");
+  const std::int64_t length = call.has(3) ? call.integer(3, "frame_length") : known(call, call.operand(2).shape()[0]);
+  const auto part = [&](int i) {
+    const Tensor frames = x.select(-1, i).unfold(1, {.size = length, .step = step});
+    return call.has(2) ? frames * call.tensor(2) : frames;
+  };
+  const Signal signal{part(0), x.size(-1).is(2) ? part(1) : Tensor()};
+  const bool is_onesided = call.flag("onesided", true);
+  const Signal y = transformed(signal, length, is_onesided ? length / 2 + 1 : length, false);
+  return {stack({y.real, y.imaginary}, -1)};
+}
+
+/// a - b cos(2 pi n / length) + c cos(4 pi n / length)
+Results window_op(const OpCall& call, double a, double b, double c) {
+  const std::int64_t size = call.integer(0, "the size");
+  const DType dtype = dtype_of(call.integer("output_datatype", 1), call.node().location.place() + ": the result");
+  const std::int64_t length = call.flag("periodic", true) ? size : size - 1;
+  if (size < 1 || length < 1) call.fail(fmt::format("a window of {} elements", size), "import_operand");
+  const Tensor angle = call.graph().arange(size, i64).to(f64) * (2 * std::numbers::pi / static_cast<double>(length));
+  return {(a - cos(angle) * b + cos(angle * 2.0) * c).to(dtype)};
+}
+Results hann_window(const OpCall& call) { return window_op(call, 0.5, 0.5, 0); }
+Results hamming_window(const OpCall& call) { return window_op(call, 25.0 / 46, 21.0 / 46, 0); }
+Results blackman_window(const OpCall& call) { return window_op(call, 0.42, 0.5, 0.08); }
+
+/// Expands along the first row.
+Tensor determinant(const Tensor& a, std::int64_t size) {
+  if (size == 1) return a.select(-1, 0).select(-1, 0);
+  Tensor total;
+  for (std::int64_t i = 0; i < size; ++i) {
+    std::vector<Tensor> columns;
+    if (i > 0) columns.push_back(a.slice(-1, 0, i));
+    if (i + 1 < size) columns.push_back(a.slice(-1, i + 1, size));
+    const Tensor minor = concat(columns, -1).slice(-2, 1, size);
+    const Tensor term = a.select(-1, i).select(-1, 0) * determinant(minor, size - 1);
+    total = total.is_empty() ? term : i % 2 == 0 ? total + term : total - term;
+  }
+  return total;
+}
+
+Results det_op(const OpCall& call) {
+  constexpr std::int64_t most = 4;
+  const Tensor a = call.tensor(0);
+  const auto size = a.rank() < 2 ? std::nullopt : a.size(-1).value();
+  if (!size || *size < 1 || *size > most || !a.size(-2).is(*size))
+    call.fail(fmt::format("the determinant of {}; square matrices of up to {} rows are supported",
+                          a.shape().to_string(), most));
+  return {determinant(a, *size)};
+}
+
+}  // namespace
+
+std::span<const OpRecord> signal_ops() {
+  static constexpr OpRecord records[] = {
+      {"DFT", 17, 19, "axis inverse onesided", dft_op},
+      {"DFT", 20, latest, "inverse onesided", dft_op},
+      {"STFT", 17, latest, "onesided", stft_op},
+      {"HannWindow", 17, latest, "output_datatype periodic", hann_window},
+      {"HammingWindow", 17, latest, "output_datatype periodic", hamming_window},
+      {"BlackmanWindow", 17, latest, "output_datatype periodic", blackman_window},
+      {"Det", 11, latest, "", det_op},
+  };
+  return records;
+}
+
+}  // namespace lathe::onnx

@@ -1,0 +1,2 @@
+B
+14_BitCastJraû

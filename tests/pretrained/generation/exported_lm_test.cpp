@@ -1,0 +1,144 @@
+#include "models/generation/exported/exported_lm.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ir/tensor/op/op.h"
+#include "ir/tensor/text/printer.h"
+#include "models/generation/generator.h"
+#include "models/import/import.h"
+#include "passes/transforms/dce.h"
+#include "tests/runtime/files/files_scratch.h"
+#include "tests/support/kernels/kernel_store.h"
+#include "tests/support/texts/error_label.h"
+#include "tests/support/texts/test_data.h"
+#include "tests/support/texts/word_tokenizer.h"
+
+using namespace lathe;
+using Catch::Contains;
+using test::error_label;
+using test::test_data;
+using Ids = std::vector<std::int64_t>;
+
+namespace {
+
+std::filesystem::path model_file() { return test_data("import/data/decoder/model.onnx"); }
+
+/// Prompts, and the tokens that ONNX Runtime chooses after each.
+struct Cases {
+  std::vector<Ids> prompts, texts;
+};
+Cases cases() {
+  const auto json = nlohmann::json::parse(std::ifstream(test_data("import/data/decoder/prompts.json")));
+  return {json.at("prompts").get<std::vector<Ids>>(), json.at("texts").get<std::vector<Ids>>()};
+}
+
+SequenceModelOptions with_chunk(std::int64_t chunk) {
+  static test::KernelStore store;
+  return {.chunk = chunk, .threads = 1, .cache = &store};
+}
+
+std::int64_t largest(const HostTensor& logits, std::int64_t row) {
+  std::int64_t best = 0;
+  const std::int64_t width = logits.shape()[1];
+  for (std::int64_t i = 1; i < width; ++i)
+    if (logits.get(row * width + i) > logits.get(row * width + best)) best = i;
+  return best;
+}
+
+/// Returns the most likely tokens after each prompt.
+std::vector<Ids> generated(ExportedLm& model, const std::vector<Ids>& prompts, std::size_t count) {
+  std::vector<Ids> texts(prompts.size());
+  model.start(prompts);
+  for (std::size_t step = 0; step < count; ++step) {
+    Ids tokens;
+    for (std::size_t b = 0; b < prompts.size(); ++b) {
+      tokens.push_back(largest(model.logits(), static_cast<std::int64_t>(b)));
+      texts[b].push_back(tokens.back());
+    }
+    if (step + 1 < count) model.step(tokens);
+  }
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("exported decoder: tokens are those of ONNX Runtime, for prompts alone and read in chunks") {
+  const Cases known = cases();
+  for (const std::int64_t chunk : {512, 4}) {
+    ExportedLm model(model_file(), 32, with_chunk(chunk));
+    CHECK(model.vocabulary_size() == 23);
+    for (std::size_t i = 0; i < known.prompts.size(); ++i)
+      CHECK(generated(model, {known.prompts[i]}, 12)[0] == known.texts[i]);
+  }
+}
+
+TEST_CASE("exported decoder: prompts of different lengths in a batch have the tokens of each alone") {
+  const Cases known = cases();
+  ExportedLm model(model_file(), 32, with_chunk(4));
+  CHECK(generated(model, known.prompts, 12) == known.texts);
+}
+
+TEST_CASE("exported decoder: past keys and values are states that are written in place") {
+  importing::ImportOptions options;
+  const Dim B{"B"}, T{"T"}, past{"past"};
+  options.shapes["attention_mask"] = {B, past + T};
+  for (const char* name : {"input_ids", "position_ids"}) options.shapes[name] = {B, T};
+  for (const char* part : {"0.key", "0.value", "1.key", "1.value"}) {
+    options.shapes[std::string("past_key_values.") + part] = {B, 2, past, 4};
+    options.caches[std::string("past_key_values.") + part] = {std::string("present.") + part, 2};
+  }
+  const importing::ImportedGraph imported = importing::import_graph(model_file(), options);
+  CHECK(imported.outputs.size() == 1);
+  const ir::Graph graph = ir::dce(imported.graph.finish());
+  const std::string text = ir::print(graph);
+  INFO(text);
+  CHECK_THAT(text, Contains("state %past_key_values.1.value_cache: f32[B, 2, capacity, 4]"));
+  // Only the update reads a state, so its rows are written in place.
+  for (const ir::ValueId id : graph.arguments()) {
+    if (graph[id].op->name.value != "state") continue;
+    std::size_t readers = 0;
+    for (const ir::Node& node : graph.nodes)
+      for (const ir::ValueId operand : node.operands) readers += operand == id ? 1 : 0;
+    CHECK(readers == 1);
+  }
+  options.caches["past_key_values.0.key"].output = "present.1.key";
+  CHECK(error_label([&] { importing::import_graph(model_file(), options); }) == "import_unsupported");
+  options.caches["past_key_values.0.key"].output = "present.7.key";
+  CHECK(error_label([&] { importing::import_graph(model_file(), options); }) != "");
+}
+
+TEST_CASE("exported decoder: a directory with its tokenizer generates text") {
+  const test::ScratchFolder folder;
+  std::filesystem::copy_file(model_file(), folder / "model.onnx");
+  std::filesystem::copy_file(test_data("import/data/decoder/config.json"), folder / "config.json");
+  test::spit(folder / "tokenizer.json", test::word_tokenizer(22));
+  Generator generator = Generator::load(folder.path(), with_chunk(512));
+  const Cases known = cases();
+  GenerationOptions options;
+  options.max_new_tokens = 12;
+  std::string text;
+  const std::string prompt = test::words_of<std::int64_t>(known.prompts[0]);
+  for (const std::string& piece : generator.generate(prompt, options)) text += piece;
+  CHECK_THAT(text, Contains(test::words_of<std::int64_t>(known.texts[0])));
+  // The model has 32 positions.
+  options.max_new_tokens = 100;
+  std::size_t tokens = 0;
+  for (const std::string& piece : generator.generate(prompt, options)) tokens += piece.empty() ? 0 : 1;
+  CHECK(tokens == 32 - known.prompts[0].size());
+  CHECK(error_label([&] { (void)Generator::load(folder.path(), {}, {}, folder.path()); }) == "exported_options");
+}
+
+TEST_CASE("exported decoder: other files and options are errors") {
+  std::string text;
+  CHECK(error_label([] { ExportedLm(model_file(), 32, {.dtype = bf16}); }) == "exported_options");
+  CHECK(error_label([&] { ExportedLm(test_data("import/data/gpt2/model.onnx"), 32); }, &text) == "exported_inputs");
+  CHECK_THAT(text, Contains("model.onnx"));
+  ExportedLm model(model_file(), 32, with_chunk(4));
+  CHECK(error_label([&] { model.beams({1}, {}); }) == "exported_options");
+  CHECK(error_label([&] { model.step(Ids{1}); }) == "generation_batch");
+  CHECK(error_label([&] { model.start(std::vector<Ids>{Ids(33, 1)}); }) == "generation_length");
+  CHECK(error_label([&] { model.start(std::vector<Ids>{{1, 99}}); }) == "index_range");
+  CHECK(error_label([&] { model.start({}); }) == "generation_prompt");
+}
