@@ -117,6 +117,7 @@ const std::vector<Foreign>& foreign() {
       {"openssl/", {"runtime", "codegen/llvm"}, false},
       {"pcre2", {"models/text"}, false},
       {"utf8proc", {"models/text"}, false},
+      {"zlib", {"runtime/files/zip"}, false},
   };
   return all;
 }

@@ -196,7 +196,8 @@ TEST_CASE("npz: the checksum and deflate of the formats", "[files]") {
   CHECK(inflated(std::string("\x01\x06\x00\xf9\xffstored", 11), 5) == "it has more bytes than its header says");
   CHECK(inflated(std::string("\x01\x06\x00\xf9\xffstored", 11), 7) == "it has fewer bytes than its header says");
   CHECK(inflated(std::string("\x01\x06\x00\xf9\xffstor", 9), 6) == "it ends within a block");
-  CHECK(inflated(std::string("\x01\x06\x00\xf8\xffstored", 11), 6) == "a stored block has two sizes");
-  CHECK(inflated("\x07", 1) == "a block has an unknown kind");
+  CHECK(inflated(std::string("\x01\x06\x00\xf8\xffstored", 11), 6) == "invalid stored block lengths");
+  CHECK(inflated("\x07", 1) == "invalid block type");
   CHECK(inflated("", 1) == "it ends within a block");
+  CHECK(inflated(std::string("\x03\x00more", 6), 0) == "bytes follow its last block");
 }
