@@ -9,7 +9,8 @@
 
 #include "frontend/dsl.h"
 #include "ir/support/error.h"
-#include "ir/tensor/printer.h"
+#include "ir/tensor/op/op.h"
+#include "ir/tensor/text/printer.h"
 #include "models/finetune/imported/tensor_rows.h"
 #include "models/finetune/run/averaged_weights.h"
 #include "models/finetune/run/metrics_file.h"
@@ -17,6 +18,7 @@
 #include "models/finetune/run/run_context.h"
 #include "models/import/loss/training_graphs.h"
 #include "models/text/dataset/token_batches.h"
+#include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "runtime/files/sha256.h"

@@ -7,8 +7,9 @@
 #include <cstring>
 
 #include "ir/support/error.h"
-#include "ir/support/visible.h"
+#include "ir/tensor/op/op.h"
 #include "models/text/dataset/token_batches.h"
+#include "runtime/files/file_io.h"
 #include "runtime/files/npz/npz.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/safetensors/safetensors.h"
