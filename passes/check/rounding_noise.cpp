@@ -43,11 +43,11 @@ double strength(DType dtype) {
   throw InternalError("a dtype out of range");
 }
 
-/// Returns x + by, or x if that reaches or crosses a quarter. Numbers so large that rounding alone crosses quarters
-/// are moved freely: a sine of them has no correct digit.
-double moved(double x, double by) {
-  const double y = x + by;
-  if (std::abs(x) >= 0x1p48) return y;
+/// Returns x moved by a fraction of `most`, or x if that reaches or crosses a quarter. Numbers so large that rounding
+/// alone crosses quarters are moved freely: a sine of them has no correct digit.
+double moved(double x, double fraction, double most) {
+  const double y = x + fraction * most;
+  if (most >= 0.25) return y;
   return std::floor(4 * x) == std::floor(4 * y) && std::ceil(4 * x) == std::ceil(4 * y) ? y : x;
 }
 
@@ -85,15 +85,16 @@ void RoundingNoise::operator()(const Node& node, std::span<const HostTensor* con
   if (is_complex(dtype)) {
     for (std::int64_t i = 0; i < value.numel(); ++i) {
       const std::complex<double> x = get_complex(value, i);
-      const double real = by * next(x.real()) * x.real(), imag = by * next(x.imag()) * x.imag();
-      set_complex(value, i, {moved(x.real(), real), moved(x.imag(), imag)});
+      const double real = next(x.real()), imag = next(x.imag());
+      set_complex(value, i,
+                  {moved(x.real(), real, by * std::abs(x.real())), moved(x.imag(), imag, by * std::abs(x.imag()))});
     }
     return;
   }
   const HostTensor scale = scale_of(node, operands, value);
   for (std::int64_t i = 0; i < value.numel(); ++i) {
     const double x = value.get(i);
-    value.set(i, moved(x, by * next(x) * scale.get(i)));
+    value.set(i, moved(x, next(x), by * scale.get(i)));
   }
 }
 

@@ -166,6 +166,16 @@ TEST_CASE("tolerances are finite: elements decided by rounding have none, the ot
   }
 }
 
+TEST_CASE("a sine of numbers whose rounding is larger than a period has no correct digit", "[check]") {
+  for (const auto& [scale, has_digits] : {std::pair{"10.0", true}, {"1e3", true}, {"1e8", false}, {"1e20", false}}) {
+    CAPTURE(scale);
+    Subject subject(std::string("graph @g(input %x: f32[n, 4]) {\n  %s = constant {dtype=f32, shape=[], values=[") +
+                        scale + "]}\n  %1 = mul %x, %s\n  %2 = sin %1\n  output \"y\" %2\n}\n",
+                    {{"n", 9}});
+    CHECK(subject.near(none) == !has_digits);
+  }
+}
+
 TEST_CASE("rounding does not decide a comparison with a constant", "[check]") {
   for (const std::string dtype : {"bf16", "f16"}) {
     const ir::Graph graph = parse("graph @g(input %x: " + dtype + "[2]) {\n  %c = constant {dtype=" + dtype +
