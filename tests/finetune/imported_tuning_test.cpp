@@ -150,6 +150,7 @@ TEST_CASE("examples that do not fit the graph are errors", "[finetune][onnx]") {
   options.valid_share = 0.5;
   CHECK(error_label([&] { ImportedTuning(options).run(); }) == "finetune_valid");  // fewer than a batch
   options.valid_share = 0;
+  options.output = scratch / "other";
   std::filesystem::create_directories(options.output);
   write_safetensors(options.output / "model.safetensors", linear_examples(1));
   CHECK(error_label([&] { ImportedTuning(options).run(); }) == "output_folder");

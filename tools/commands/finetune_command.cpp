@@ -47,6 +47,19 @@ void add_data_options(CLI::App& command, FineTuneOptions& s) {
   data->require_option(1);
 }
 
+/// Options of ONNX and .pt2 files.
+void add_loss_options(CLI::App& command, FineTuneCommand& options) {
+  command.add_option("--loss", options.loss,
+                     "With a file: loss of an output and an input, KIND:OUTPUT,TARGET, such as "
+                     "cross_entropy:logits,labels (docs/onnx.md)");
+  command
+      .add_option("--freeze", options.frozen,
+                  "With a file: do not train the parameters with this text in their names (repeatable)")
+      ->type_size(1)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
 void add_sample_options(CLI::App& command, SampleOptions& samples) {
   CLI::Option* prompt =
       command
@@ -161,20 +174,11 @@ void add_finetune(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "finetune", "Train a Hugging Face model, an adapter on it, an ONNX or a .pt2 file on examples");
   command->add_option("DIR", s->model, "Model directory, adapter directory to train further, ONNX or .pt2 file")
-      ->required()
-      ->option_text("DIR or FILE REQUIRED");
+      ->required();
   add_adapter_option(*command, s->adapter);
   add_data_options(*command, *s);
   add_lora_option(*command, options->lora);
-  command->add_option("--loss", options->loss,
-                      "With a file: loss of an output and an input, KIND:OUTPUT,TARGET, such as "
-                      "cross_entropy:logits,labels (docs/onnx.md)");
-  command
-      ->add_option("--freeze", options->frozen,
-                   "With a file: do not train the parameters with this text in their names (repeatable)")
-      ->type_size(1)
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_loss_options(*command, *options);
   command->add_option("-o,--output", s->output, "Output folder for the model, the adapter or model.safetensors")
       ->capture_default_str();
   command->add_option(
