@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -86,5 +88,26 @@ class OpExport {
   DimValues& dims_;
   std::int64_t opset_;
 };
+
+/// The name of an ONNX op as a template argument.
+template <std::size_t size>
+struct OpName {
+  consteval OpName(const char (&name)[size]) {
+    std::copy_n(name, size, text);
+  }  // NOLINT(google-explicit-constructor)
+  char text[size] = {};
+};
+
+/// Adds an op of the same meaning, with the same operands and without attributes.
+template <OpName name>
+Text same_op(const OpExport& op) {
+  return op.add(name.text, op.operands());
+}
+/// The same for an op that has no bf16 before opset 22.
+template <OpName name>
+Text same_float_op(const OpExport& op) {
+  return op.without_bf16(op.opset() < 22,
+                         [&](const std::vector<Text>& operands) { return op.add(name.text, operands); });
+}
 
 }  // namespace lathe::onnx

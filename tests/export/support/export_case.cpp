@@ -1,11 +1,11 @@
 #include "tests/export/support/export_case.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "tests/ops/samples.h"
-#include "tests/support/texts/test_data.h"
 
 namespace lathe::test {
 
@@ -14,6 +14,16 @@ namespace {
 using ir::Sample;
 using ir::test::Layout;
 using ir::test::Sizes;
+
+/// Removed when the tests end.
+struct ExportFolder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("lathe-export-{}", static_cast<long>(::getpid()));
+  ~ExportFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
 
 /// Returns the tensor with a complex element as two reals.
 HostTensor as_reals(const HostTensor& tensor) {
@@ -58,7 +68,7 @@ void call(const std::function<void(const ExportSample&)>& f, const ir::Op& op, c
 }  // namespace
 
 std::filesystem::path new_file(const std::string& name) {
-  static const TestFolder all;
+  static const ExportFolder all;
   static std::atomic<int> next = 0;
   const std::filesystem::path folder = all.path / std::to_string(next++);
   std::filesystem::create_directories(folder);

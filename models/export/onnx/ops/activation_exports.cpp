@@ -9,14 +9,6 @@ namespace lathe::onnx {
 
 namespace {
 
-template <const char* name, bool lacks_bf16 = false>
-Text same(const OpExport& op) {
-  return op.without_bf16(lacks_bf16 && op.opset() < 22,
-                         [&](const std::vector<Text>& operands) { return op.add(name, operands); });
-}
-constexpr char relu_name[] = "Relu", sigmoid_name[] = "Sigmoid", softplus_name[] = "Softplus",
-               reciprocal_name[] = "Reciprocal";
-
 /// Formulas round after each op, and the op only once: 16-bit floats are expanded, in f32.
 bool is_wide(const ir::Node& node, std::span<const ir::Value>) {
   return node.type.dtype == f32 || node.type.dtype == f64;
@@ -68,10 +60,10 @@ Text masked_fill_of(const OpExport& op) {
 
 std::span<const ExportRecord> activation_exports() {
   static constexpr ExportRecord records[] = {
-      {&ir::ops::relu, same<relu_name>, "Relu"},
-      {&ir::ops::sigmoid, same<sigmoid_name>, "Sigmoid"},
-      {&ir::ops::softplus, same<softplus_name, true>, "Softplus"},
-      {&ir::ops::reciprocal, same<reciprocal_name>, "Reciprocal"},
+      {&ir::ops::relu, same_op<"Relu">, "Relu"},
+      {&ir::ops::sigmoid, same_op<"Sigmoid">, "Sigmoid"},
+      {&ir::ops::softplus, same_float_op<"Softplus">, "Softplus"},
+      {&ir::ops::reciprocal, same_op<"Reciprocal">, "Reciprocal"},
       {&ir::ops::silu, silu_of, "Sigmoid, Mul", 18, is_wide},
       {&ir::ops::gelu, gelu_of, "Gelu; before opset 20 its formula", 18, is_wide},
       {&ir::ops::clamp, clamp_of, "Clip", 18, has_ordered_limits},

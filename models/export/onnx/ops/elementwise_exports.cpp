@@ -7,20 +7,6 @@ namespace lathe::onnx {
 
 namespace {
 
-/// An op of the same meaning. `lacks_bf16`: before opset 22 it has no bf16.
-template <const char* name, bool lacks_bf16 = false>
-Text same(const OpExport& op) {
-  return op.without_bf16(lacks_bf16 && op.opset() < 22,
-                         [&](const std::vector<Text>& operands) { return op.add(name, operands); });
-}
-
-// Names as template arguments need storage of their own.
-constexpr char add_name[] = "Add", sub_name[] = "Sub", mul_name[] = "Mul", min_name[] = "Min", max_name[] = "Max",
-               pow_name[] = "Pow", neg_name[] = "Neg", abs_name[] = "Abs", sign_name[] = "Sign",
-               floor_name[] = "Floor", round_name[] = "Round", exp_name[] = "Exp", log_name[] = "Log",
-               sqrt_name[] = "Sqrt", sin_name[] = "Sin", cos_name[] = "Cos", tanh_name[] = "Tanh", erf_name[] = "Erf",
-               and_name[] = "And", or_name[] = "Or", not_name[] = "Not";
-
 Text rsqrt_of(const OpExport& op) { return op.add("Reciprocal", {op.add("Sqrt", {op[0]})}); }
 
 /// Bytes are compared as i32, as Lathe does: ONNX Runtime does not compare all of them.
@@ -42,32 +28,32 @@ Text cast_of(const OpExport& op) { return op.cast(op[0], op.dtype()); }
 
 std::span<const ExportRecord> elementwise_exports() {
   static constexpr ExportRecord records[] = {
-      {&ir::ops::add, same<add_name>, "Add"},
-      {&ir::ops::sub, same<sub_name>, "Sub"},
-      {&ir::ops::mul, same<mul_name>, "Mul"},
-      {&ir::ops::minimum, same<min_name>, "Min"},
-      {&ir::ops::maximum, same<max_name>, "Max"},
-      {&ir::ops::pow, same<pow_name>, "Pow"},
-      {&ir::ops::neg, same<neg_name>, "Neg"},
-      {&ir::ops::abs, same<abs_name>, "Abs"},
-      {&ir::ops::sign, same<sign_name>, "Sign"},
-      {&ir::ops::floor, same<floor_name>, "Floor"},
-      {&ir::ops::round, same<round_name, true>, "Round"},
-      {&ir::ops::exp, same<exp_name>, "Exp"},
-      {&ir::ops::log, same<log_name>, "Log"},
-      {&ir::ops::sqrt, same<sqrt_name>, "Sqrt"},
+      {&ir::ops::add, same_op<"Add">, "Add"},
+      {&ir::ops::sub, same_op<"Sub">, "Sub"},
+      {&ir::ops::mul, same_op<"Mul">, "Mul"},
+      {&ir::ops::minimum, same_op<"Min">, "Min"},
+      {&ir::ops::maximum, same_op<"Max">, "Max"},
+      {&ir::ops::pow, same_op<"Pow">, "Pow"},
+      {&ir::ops::neg, same_op<"Neg">, "Neg"},
+      {&ir::ops::abs, same_op<"Abs">, "Abs"},
+      {&ir::ops::sign, same_op<"Sign">, "Sign"},
+      {&ir::ops::floor, same_op<"Floor">, "Floor"},
+      {&ir::ops::round, same_float_op<"Round">, "Round"},
+      {&ir::ops::exp, same_op<"Exp">, "Exp"},
+      {&ir::ops::log, same_op<"Log">, "Log"},
+      {&ir::ops::sqrt, same_op<"Sqrt">, "Sqrt"},
       {&ir::ops::rsqrt, rsqrt_of, "Sqrt, Reciprocal"},
-      {&ir::ops::sin, same<sin_name, true>, "Sin"},
-      {&ir::ops::cos, same<cos_name, true>, "Cos"},
-      {&ir::ops::tanh, same<tanh_name>, "Tanh"},
-      {&ir::ops::erf, same<erf_name>, "Erf"},
+      {&ir::ops::sin, same_float_op<"Sin">, "Sin"},
+      {&ir::ops::cos, same_float_op<"Cos">, "Cos"},
+      {&ir::ops::tanh, same_op<"Tanh">, "Tanh"},
+      {&ir::ops::erf, same_op<"Erf">, "Erf"},
       {&ir::ops::eq, eq_of, "Equal"},
       {&ir::ops::ne, ne_of, "Equal, Not"},
       {&ir::ops::lt, lt_of, "Less"},
       {&ir::ops::le, le_of, "LessOrEqual"},
-      {&ir::ops::logical_and, same<and_name>, "And"},
-      {&ir::ops::logical_or, same<or_name>, "Or"},
-      {&ir::ops::logical_not, same<not_name>, "Not"},
+      {&ir::ops::logical_and, same_op<"And">, "And"},
+      {&ir::ops::logical_or, same_op<"Or">, "Or"},
+      {&ir::ops::logical_not, same_op<"Not">, "Not"},
       {&ir::ops::where, where_of, "Where; of bools And, Or, Not"},
       {&ir::ops::cast, cast_of, "Cast"},
   };

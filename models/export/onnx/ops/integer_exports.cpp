@@ -51,12 +51,6 @@ Text rem_of(const OpExport& op) {
   return op.add("Sub", {op[0], op.add("Mul", {division.quotient, one})});
 }
 
-template <const char* name>
-Text bitwise(const OpExport& op) {
-  return op.add(name, op.operands());
-}
-constexpr char and_name[] = "BitwiseAnd", or_name[] = "BitwiseOr", xor_name[] = "BitwiseXor";
-
 /// A count of bits: whether it is below the width, and the count or 0.
 struct Count {
   Text is_in_range, count;
@@ -102,18 +96,16 @@ Text shift_right_of(const OpExport& op) {
   return op.add("Where", {by.is_in_range, op.add("BitwiseAnd", {quotient, mask}), op.scalar(0, op.dtype())});
 }
 
-Text bitwise_not_of(const OpExport& op) { return op.add("BitwiseNot", {op[0]}); }
-
 }  // namespace
 
 std::span<const ExportRecord> integer_exports() {
   static constexpr ExportRecord records[] = {
       {&ir::ops::div, div_of, "Div; of integers with Where for a divisor of 0"},
       {&ir::ops::rem, rem_of, "Div, Mul, Sub, Where"},
-      {&ir::ops::bitwise_and, bitwise<and_name>, "BitwiseAnd"},
-      {&ir::ops::bitwise_or, bitwise<or_name>, "BitwiseOr"},
-      {&ir::ops::bitwise_xor, bitwise<xor_name>, "BitwiseXor"},
-      {&ir::ops::bitwise_not, bitwise_not_of, "BitwiseNot"},
+      {&ir::ops::bitwise_and, same_op<"BitwiseAnd">, "BitwiseAnd"},
+      {&ir::ops::bitwise_or, same_op<"BitwiseOr">, "BitwiseOr"},
+      {&ir::ops::bitwise_xor, same_op<"BitwiseXor">, "BitwiseXor"},
+      {&ir::ops::bitwise_not, same_op<"BitwiseNot">, "BitwiseNot"},
       {&ir::ops::shift_left, shift_left_of, "Gather, Mul, Where"},
       {&ir::ops::shift_right_logical, shift_right_of, "Gather, BitwiseAnd, Div, Where"},
   };

@@ -10,8 +10,6 @@ namespace lathe::onnx {
 
 namespace {
 
-Text matmul_of(const OpExport& op) { return op.add("MatMul", op.operands()); }
-
 Text einsum(const OpExport& op, const std::string& equation) {
   return op.without_bf16(true, [&](const std::vector<Text>& operands) {
     return op.add("Einsum", operands, {text_attribute("equation", op.keep(equation))});
@@ -28,7 +26,7 @@ bool is_matmul(const ir::ContractionRoles& roles) {
 }
 
 Text contract_of(const OpExport& op) {
-  if (is_matmul(op.node().op->as<ir::Contraction>()->roles(op.node()))) return matmul_of(op);
+  if (is_matmul(op.node().op->as<ir::Contraction>()->roles(op.node()))) return op.add("MatMul", op.operands());
   return einsum(op, op.attr<std::string>("spec"));
 }
 
@@ -94,7 +92,7 @@ Text segment_outer_of(const OpExport& op) {
 std::span<const ExportRecord> product_exports() {
   static constexpr ExportRecord records[] = {
       {&ir::ops::contract, contract_of, "MatMul or Einsum"},
-      {&ir::ops::matmul, matmul_of, "MatMul"},
+      {&ir::ops::matmul, same_op<"MatMul">, "MatMul"},
       {&ir::ops::einsum, einsum_of, "Einsum", 18, has_plain_equation},
       {&ir::ops::linear, linear_of, "Gemm; Transpose, MatMul, Add for more than two dims"},
       {&ir::ops::conv, conv_of, "Conv"},

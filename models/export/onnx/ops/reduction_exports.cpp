@@ -7,18 +7,15 @@ namespace lathe::onnx {
 
 namespace {
 
-template <const char* name>
+template <OpName name>
 Text reduced(const OpExport& op) {
   const int rank = op.type(0).rank();
   Ints axes = op.attr<Ints>("dims");
   if (axes.empty()) return op[0];
   for (std::int64_t& axis : axes)
     if (axis < 0) axis += rank;
-  return op.add(name, {op[0], op.integers(axes)}, {integer_attribute("keepdims", op.attr<bool>("keepdim"))});
+  return op.add(name.text, {op[0], op.integers(axes)}, {integer_attribute("keepdims", op.attr<bool>("keepdim"))});
 }
-constexpr char sum_name[] = "ReduceSum", prod_name[] = "ReduceProd", max_name[] = "ReduceMax",
-               min_name[] = "ReduceMin", mean_name[] = "ReduceMean";
-
 Text logsumexp_of(const OpExport& op) {
   return op.add("ReduceLogSumExp", {op[0], op.integers({op.axis("dim", op.type(0).rank())})},
                 {integer_attribute("keepdims", op.attr<bool>("keepdim"))});
@@ -56,11 +53,11 @@ Text top_k_of(const OpExport& op) { return positions_of(op, op.attr<Dim>("k"), o
 
 std::span<const ExportRecord> reduction_exports() {
   static constexpr ExportRecord records[] = {
-      {&ir::ops::sum, reduced<sum_name>, "ReduceSum"},
-      {&ir::ops::prod, reduced<prod_name>, "ReduceProd"},
-      {&ir::ops::max, reduced<max_name>, "ReduceMax"},
-      {&ir::ops::min, reduced<min_name>, "ReduceMin"},
-      {&ir::ops::mean, reduced<mean_name>, "ReduceMean"},
+      {&ir::ops::sum, reduced<"ReduceSum">, "ReduceSum"},
+      {&ir::ops::prod, reduced<"ReduceProd">, "ReduceProd"},
+      {&ir::ops::max, reduced<"ReduceMax">, "ReduceMax"},
+      {&ir::ops::min, reduced<"ReduceMin">, "ReduceMin"},
+      {&ir::ops::mean, reduced<"ReduceMean">, "ReduceMean"},
       {&ir::ops::logsumexp, logsumexp_of, "ReduceLogSumExp"},
       {&ir::ops::argmax, argmax_of, "ArgMax"},
       {&ir::ops::cumsum, cumsum_of, "CumSum"},
