@@ -42,7 +42,7 @@ TEST_CASE("ops: the samples of every op are exported, and imported with the same
       CAPTURE(sample.description, opset);
       std::filesystem::path file;
       try {
-        file = exported(sample.graph, {}, {.opset = opset});
+        file = quickly_exported(sample.graph, opset);
       } catch (const UserError& error) {
         CAPTURE(error.what());
         CHECK(error.label() == (is_refused(*sample.op) ? "export_unsupported" : "export_size"));

@@ -92,9 +92,8 @@ Text ModelBuilder::add(Text op, std::vector<Text> inputs, Attributes attributes,
   node.op = op;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
-  node.outputs.resize(result);
   // Value names are short: the node has the path.
-  node.outputs.push_back(free_name(op));
+  for (std::size_t i = 0; i <= result; ++i) node.outputs.push_back(free_name(op));
   graph_.nodes.push_back(std::move(node));
   return graph_.nodes.back().outputs.back();
 }

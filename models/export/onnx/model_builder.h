@@ -45,8 +45,7 @@ class ModelBuilder {
   /// Later nodes are named after this path: "/layers.0/attn/MatMul". Empty: the top of the model.
   void set_module(std::string_view path);
 
-  /// Adds a node of the default domain. Returns the name of its result, which is the one with index `result`; results
-  /// before it are not named.
+  /// Adds a node of the default domain. Returns the name of its result with index `result`, which is the last one.
   Text add(Text op, std::vector<Text> inputs, Attributes attributes = {}, std::size_t result = 0);
   /// The same with a given name for the only result.
   void add_named(Text op, std::vector<Text> inputs, Text result);

@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 
+#include "ir/ops/primitives/primitives.h"
+#include "models/export/onnx/graph_exporter.h"
+#include "models/export/onnx/write_model.h"
 #include "tests/ops/samples.h"
 
 namespace lathe::test {
@@ -75,11 +79,44 @@ std::filesystem::path new_file(const std::string& name) {
   return folder / name;
 }
 
+std::filesystem::path quickly_exported(const ir::Graph& graph, std::int64_t opset) {
+  const Parameters none;
+  const onnx::GraphExporter exporter(graph, none, opset);
+  const onnx::ModelProto model = exporter.model();
+  const std::filesystem::path file = new_file("model.onnx");
+  std::ofstream out(file, std::ios::binary);
+  onnx::encode(model).each_part([&](std::span<const std::byte> part) {
+    out.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  });
+  return file;
+}
+
 std::filesystem::path exported(const ir::Graph& graph, const Parameters& parameters,
                                const exporting::OnnxOptions& options) {
   const std::filesystem::path file = new_file("model.onnx");
   exporting::write_onnx(graph, parameters, file, options);
   return file;
+}
+
+std::pair<Parameters, Tensors> divided(const ir::Graph& graph, const Tensors& arguments) {
+  std::pair<Parameters, Tensors> parts;
+  for (const ir::ValueId id : graph.arguments()) {
+    const ir::Node& node = graph[id];
+    if (node.op == &ir::ops::input)
+      parts.second.set(node.name, arguments.at(node.name));
+    else
+      parts.first.set(node.name, arguments.at(node.name));
+  }
+  return parts;
+}
+
+Tensors arguments_of(const ir::Graph& imported, const Parameters& parameters, const Tensors& inputs) {
+  Tensors arguments;
+  for (const ir::ValueId id : imported.arguments()) {
+    const ir::Node& node = imported[id];
+    arguments.set(node.name, node.op == &ir::ops::input ? inputs.at(node.name) : parameters.get(node.name));
+  }
+  return arguments;
 }
 
 void for_each_export_sample(const std::function<void(const ExportSample&)>& f) {

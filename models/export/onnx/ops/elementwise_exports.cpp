@@ -22,7 +22,13 @@ Text lt_of(const OpExport& op) { return op.add("Less", comparable(op)); }
 Text le_of(const OpExport& op) { return op.add("LessOrEqual", comparable(op)); }
 
 Text where_of(const OpExport& op) { return op.where(op[0], op[1], op[2], op.dtype()); }
-Text cast_of(const OpExport& op) { return op.cast(op[0], op.dtype()); }
+/// ONNX does not define casts of floats that are out of range. Bytes, which are often, are limited first.
+Text cast_of(const OpExport& op) {
+  const DType from = op.type(0).dtype, to = op.dtype();
+  if (!is_byte(to) || !is_float(from)) return op.cast(op[0], to);
+  const IntegerLimits limits = integer_limits(to);
+  return op.cast(op.add("Clip", {op[0], op.scalar(limits.lowest, from), op.scalar(limits.highest, from)}), to);
+}
 
 }  // namespace
 
@@ -55,7 +61,7 @@ std::span<const ExportRecord> elementwise_exports() {
       {&ir::ops::logical_or, same_op<"Or">, "Or"},
       {&ir::ops::logical_not, same_op<"Not">, "Not"},
       {&ir::ops::where, where_of, "Where; of bools And, Or, Not"},
-      {&ir::ops::cast, cast_of, "Cast"},
+      {&ir::ops::cast, cast_of, "Cast; Clip before a cast of floats to bytes"},
   };
   return records;
 }

@@ -44,6 +44,7 @@ Text update_rows_of(const OpExport& op) {
   const int rank = op.rank(), positions = op.type(1).rank();
   const auto axis = static_cast<int>(op.axis("dim", rank));
   const Shape& rows = op.type(2).shape;
+  if (rows.numel().is(0)) return op[0];
   Text at = op[1];
   if (positions != rank) {
     Ints added;

@@ -30,12 +30,10 @@ Text contract_of(const OpExport& op) {
   return einsum(op, op.attr<std::string>("spec"));
 }
 
-/// ONNX knows the labels of the result only if they are given, and never sums over an ellipsis.
+/// Implied results and ellipses have other rules in ONNX: those equations are expanded.
 bool has_plain_equation(const ir::Node& node, std::span<const ir::Value>) {
   const auto& equation = node.attrs.get<std::string>("equation");
-  const std::size_t arrow = equation.find("->");
-  if (arrow == std::string::npos) return false;
-  return equation.substr(0, arrow).find('.') == std::string::npos || equation.find('.', arrow) != std::string::npos;
+  return equation.find("->") != std::string::npos && equation.find('.') == std::string::npos;
 }
 Text einsum_of(const OpExport& op) { return einsum(op, op.attr<std::string>("equation")); }
 
