@@ -23,7 +23,7 @@ using namespace lathe::test;
 
 /// The import of an exported graph is the same graph, apart from what ONNX does not have: locations, names of values,
 /// display names of numbers, attributes and constants of more digits than their dtype, the order of the parameters,
-/// run-time checks of sizes, ranges of several dims, and indices of which none is negative.
+/// run-time checks of sizes, ranges of several dims or other dtypes, and indices of which none is negative.
 namespace {
 
 using MaybeValue = std::optional<ir::Value>;
@@ -38,9 +38,9 @@ MaybeValue with_negative_indices(const ir::Node& node, std::span<const ir::Value
   return ir::gather(table, ir::where(ir::lt(indices, 0), ir::add(indices, count), indices), dim);
 }
 
-/// A range along one dim, which is repeated along the others.
+/// A range of i64 along one dim, which is cast, and repeated along the others.
 MaybeValue with_plain_ranges(ir::GraphBuilder& builder, const ir::Node& node) {
-  if (node.op != &ir::ops::iota || node.type.rank() < 2) return std::nullopt;
+  if (node.op != &ir::ops::iota) return std::nullopt;
   const Shape& shape = node.type.shape;
   const auto given = node.attrs.get<std::int64_t>("dim");
   const auto dim = static_cast<int>(given < 0 ? given + shape.rank() : given);

@@ -20,10 +20,8 @@ struct ExportRecord {
   Text (*emit)(const OpExport& op);
   /// The ONNX ops that the nodes are, for docs/onnx.md; for an op that is not exported, the reason.
   std::string_view as;
-  /// The oldest opset that has them; a composite is expanded before it.
-  std::int64_t first_opset = 18;
-  /// For a composite: whether the nodes compute this node. Otherwise it is expanded. Null: always.
-  bool (*fits)(const ir::Node& node, std::span<const ir::Value> operands) = nullptr;
+  /// For a composite: whether `emit` computes this node in an opset. Otherwise it is expanded. Null: always.
+  bool (*fits)(const ir::Node& node, std::span<const ir::Value> operands, std::int64_t opset) = nullptr;
 };
 
 /// The records of parts of the ops, each from its own file.

@@ -24,7 +24,7 @@ bool is_kept(const ir::Node& node, std::span<const ir::Value> operands, std::int
   const ExportRecord* const record = find_export(*node.op);
   if (!record) return false;
   if (!record->emit) return true;
-  return opset >= record->first_opset && (!record->fits || record->fits(node, operands));
+  return !record->fits || record->fits(node, operands, opset);
 }
 
 /// One level per round: an expansion may contain composites.

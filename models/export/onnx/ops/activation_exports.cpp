@@ -10,7 +10,7 @@ namespace lathe::onnx {
 namespace {
 
 /// Formulas round after each op, and the op only once: 16-bit floats are expanded, in f32.
-bool is_wide(const ir::Node& node, std::span<const ir::Value>) {
+bool is_wide(const ir::Node& node, std::span<const ir::Value>, std::int64_t) {
   return node.type.dtype == f32 || node.type.dtype == f64;
 }
 
@@ -42,7 +42,7 @@ Text clamp_of(const OpExport& op) {
 }
 
 /// Clip has no defined result for low > high.
-bool has_ordered_limits(const ir::Node& node, std::span<const ir::Value>) {
+bool has_ordered_limits(const ir::Node& node, std::span<const ir::Value>, std::int64_t) {
   return node.attrs.get<Number>("low").real() <= node.attrs.get<Number>("high").real();
 }
 
@@ -64,9 +64,9 @@ std::span<const ExportRecord> activation_exports() {
       {&ir::ops::sigmoid, same_op<"Sigmoid">, "Sigmoid"},
       {&ir::ops::softplus, same_float_op<"Softplus">, "Softplus"},
       {&ir::ops::reciprocal, same_op<"Reciprocal">, "Reciprocal"},
-      {&ir::ops::silu, silu_of, "Sigmoid, Mul", 18, is_wide},
-      {&ir::ops::gelu, gelu_of, "Gelu; before opset 20 its formula", 18, is_wide},
-      {&ir::ops::clamp, clamp_of, "Clip", 18, has_ordered_limits},
+      {&ir::ops::silu, silu_of, "Sigmoid, Mul", is_wide},
+      {&ir::ops::gelu, gelu_of, "Gelu; before opset 20 its formula", is_wide},
+      {&ir::ops::clamp, clamp_of, "Clip", has_ordered_limits},
       {&ir::ops::tril, triangle_of<false>, "Trilu"},
       {&ir::ops::triu, triangle_of<true>, "Trilu"},
       {&ir::ops::masked_fill, masked_fill_of, "Where"},

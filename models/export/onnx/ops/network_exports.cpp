@@ -18,28 +18,49 @@ Text log_softmax_of(const OpExport& op) {
   return op.add("LogSoftmax", {op[0]}, {integer_attribute("axis", op.axis("dim", op.rank()))});
 }
 /// Softmax of ONNX gives NaN where all elements are -inf.
-bool is_plain_softmax(const ir::Node& node, Operands) { return !node.attrs.get<bool>("zero_masked"); }
+bool is_plain_softmax(const ir::Node& node, Operands, std::int64_t) { return !node.attrs.get<bool>("zero_masked"); }
 
-/// The norms of ONNX compute the statistics of f64 in f32.
-bool is_at_most_f32(const ir::Node& node, Operands) { return node.type.dtype != f64; }
+/// The norms of ONNX compute the statistics of f64 in f32. f64 has the formulas of exporters, which are recognized at
+/// import; those of 16-bit floats would round too often.
+bool has_layer_norm(const ir::Node& node, Operands operands, std::int64_t) {
+  return node.type.dtype != f64 || operands.size() == 3;
+}
+bool has_rms_norm(const ir::Node& node, Operands, std::int64_t opset) {
+  return opset >= 23 || node.type.dtype == f32 || node.type.dtype == f64;
+}
 
-/// The weight, or ones.
-Text weight_of(const OpExport& op) {
-  return op.count() > 1 ? op[1] : op.full({op.result().shape[op.rank() - 1]}, 1, op.dtype());
+/// x / sqrt(mean(x^2) + eps) along the last dim.
+Text normalized(const OpExport& op, Text x) {
+  const Text square = op.add("ReduceMean", {op.add("Mul", {x, x}), op.integers({-1})});
+  const Text sum = op.add("Add", {square, op.scalar(op.attr<double>("eps"), op.dtype())});
+  return op.add("Mul", {x, op.add("Reciprocal", {op.add("Sqrt", {sum})})});
 }
 
 Text norm(const OpExport& op, Text name) {
-  std::vector<Text> inputs{op[0], weight_of(op)};
+  // A weight is required.
+  const Text ones = op.count() > 1 ? op[1] : op.full({op.result().shape[op.rank() - 1]}, 1, op.dtype());
+  std::vector<Text> inputs{op[0], ones};
   if (op.count() > 2) inputs.push_back(op[2]);
   return op.add(name, std::move(inputs),
                 {integer_attribute("axis", -1), real_attribute("epsilon", op.attr<double>("eps"))});
 }
-Text layer_norm_of(const OpExport& op) { return norm(op, "LayerNormalization"); }
-Text rms_norm_of(const OpExport& op) { return norm(op, "RMSNormalization"); }
+
+Text layer_norm_of(const OpExport& op) {
+  if (op.dtype() != f64) return norm(op, "LayerNormalization");
+  const Text centered = op.add("Sub", {op[0], op.add("ReduceMean", {op[0], op.integers({-1})})});
+  return op.add("Add", {op.add("Mul", {normalized(op, centered), op[1]}), op[2]});
+}
+
+Text rms_norm_of(const OpExport& op) {
+  if (op.opset() >= 23 && op.dtype() != f64) return norm(op, "RMSNormalization");
+  const Text scaled = normalized(op, op[0]);
+  return op.count() > 1 ? op.add("Mul", {scaled, op[1]}) : scaled;
+}
 
 /// q [B, h, S, d], k and v [B, kv, T, d]: heads of keys serve one or several heads of queries. No offset, and a row
 /// without keys is NaN. A mask has all keys.
-bool is_plain_attention(const ir::Node& node, Operands operands) {
+bool is_plain_attention(const ir::Node& node, Operands operands, std::int64_t opset) {
+  if (opset < 23) return false;
   if (node.attrs.get<bool>("offset") || node.attrs.get<bool>("zero_masked")) return false;
   const Shape &q = operands[0].shape(), &k = operands[1].shape(), &v = operands[2].shape();
   if (q.rank() != 4 || k.rank() != 4 || v.rank() != 4) return false;
@@ -61,11 +82,11 @@ Text attention_of(const OpExport& op) {
 
 std::span<const ExportRecord> network_exports() {
   static constexpr ExportRecord records[] = {
-      {&ir::ops::softmax, softmax_of, "Softmax", 18, is_plain_softmax},
+      {&ir::ops::softmax, softmax_of, "Softmax", is_plain_softmax},
       {&ir::ops::log_softmax, log_softmax_of, "LogSoftmax"},
-      {&ir::ops::layer_norm, layer_norm_of, "LayerNormalization", 18, is_at_most_f32},
-      {&ir::ops::rms_norm, rms_norm_of, "RMSNormalization", 23, is_at_most_f32},
-      {&ir::ops::attention, attention_of, "Attention", 23, is_plain_attention},
+      {&ir::ops::layer_norm, layer_norm_of, "LayerNormalization; of f64 its formula", has_layer_norm},
+      {&ir::ops::rms_norm, rms_norm_of, "RMSNormalization; of f64 and before opset 23 its formula", has_rms_norm},
+      {&ir::ops::attention, attention_of, "Attention; before opset 23 its expansion", is_plain_attention},
   };
   return records;
 }

@@ -31,7 +31,7 @@ Text contract_of(const OpExport& op) {
 }
 
 /// Implied results and ellipses have other rules in ONNX: those equations are expanded.
-bool has_plain_equation(const ir::Node& node, std::span<const ir::Value>) {
+bool has_plain_equation(const ir::Node& node, std::span<const ir::Value>, std::int64_t) {
   const auto& equation = node.attrs.get<std::string>("equation");
   return equation.find("->") != std::string::npos && equation.find('.') == std::string::npos;
 }
@@ -91,7 +91,7 @@ std::span<const ExportRecord> product_exports() {
   static constexpr ExportRecord records[] = {
       {&ir::ops::contract, contract_of, "MatMul or Einsum"},
       {&ir::ops::matmul, same_op<"MatMul">, "MatMul"},
-      {&ir::ops::einsum, einsum_of, "Einsum", 18, has_plain_equation},
+      {&ir::ops::einsum, einsum_of, "Einsum", has_plain_equation},
       {&ir::ops::linear, linear_of, "Gemm; Transpose, MatMul, Add for more than two dims"},
       {&ir::ops::conv, conv_of, "Conv"},
       {&ir::ops::grouped_matmul, grouped_matmul_of, "MatMul and Where for each weight"},
