@@ -11,6 +11,7 @@
 #include "ir/support/error.h"
 #include "ir/tensor/op/op.h"
 #include "models/export/onnx/export_table.h"
+#include "models/export/onnx/recognize_attention.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/dtypes/decompose_complex.h"
 #include "passes/transforms/rebuild.h"
@@ -80,7 +81,14 @@ void require_supported(const ir::Graph& graph) {
 }  // namespace
 
 ir::Graph exportable_graph(const ir::Graph& graph, std::int64_t opset) {
-  ir::Graph result = expanded(ir::decompose_complex(ir::dce(graph)), opset);
+  ir::Graph result = ir::decompose_complex(ir::dce(graph));
+  if (opset >= 23) {
+    const auto recognized = [](ir::GraphBuilder&, const ir::Node& node, std::span<const ir::Value> operands) {
+      return recognized_attention(node, operands);
+    };
+    result = ir::dce(ir::rebuild(result, recognized));
+  }
+  result = expanded(std::move(result), opset);
   require_supported(result);
   return result;
 }

@@ -172,7 +172,7 @@ void GraphExporter::add_node(ir::ValueId id, DimValues& dims) {
   const auto [name, is_output] = name_for(id);
   if (!is_new || name.empty()) return;
   value = is_output ? to_.keep(std::string(name)) : to_.free_name(name);
-  to_.graph().nodes.back().outputs.back() = value;
+  to_.rename_last(value);
 }
 
 /// An output that is an argument, a constant, or another output too, is a copy.

@@ -1,5 +1,8 @@
 #include "models/export/onnx/model_builder.h"
 
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
 #include <utility>
 
 #include "ir/support/error.h"
@@ -88,14 +91,38 @@ Text ModelBuilder::node_name(Text op) {
 
 Text ModelBuilder::add(Text op, std::vector<Text> inputs, Attributes attributes, std::size_t result) {
   NodeProto node;
-  node.name = node_name(op);
   node.op = op;
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
+  std::string key = key_of(node) + std::to_string(result);
+  if (const auto found = nodes_.find(key); found != nodes_.end()) return found->second;
+  node.name = node_name(op);
   // Value names are short: the node has the path.
   for (std::size_t i = 0; i <= result; ++i) node.outputs.push_back(free_name(op));
   graph_.nodes.push_back(std::move(node));
-  return graph_.nodes.back().outputs.back();
+  last_key_ = std::move(key);
+  return nodes_[last_key_] = graph_.nodes.back().outputs.back();
+}
+
+void ModelBuilder::rename_last(Text name) {
+  graph_.nodes.back().outputs.back() = name;
+  nodes_[last_key_] = name;
+}
+
+std::string ModelBuilder::key_of(const NodeProto& node) {
+  std::string key(node.op);
+  const auto add = [&](auto part) { key += fmt::format("|{}", part); };
+  for (const Text input : node.inputs) add(input);
+  for (const AttributeProto& attribute : node.attributes) {
+    add(attribute.name);
+    add(attribute.integer);
+    add(attribute.real);
+    add(attribute.text);
+    key += fmt::format("|{}", fmt::join(attribute.integers, ","));
+    // Constants are shared by their values: see constant().
+    add(static_cast<const void*>(attribute.tensor.get()));
+  }
+  return key;
 }
 
 void ModelBuilder::add_named(Text op, std::vector<Text> inputs, Text result) {

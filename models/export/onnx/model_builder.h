@@ -45,9 +45,12 @@ class ModelBuilder {
   /// Later nodes are named after this path: "/layers.0/attn/MatMul". Empty: the top of the model.
   void set_module(std::string_view path);
 
-  /// Adds a node of the default domain. Returns the name of its result with index `result`, which is the last one.
+  /// Adds a node of the default domain, unless there is an equal one. Returns the name of its result with index
+  /// `result`, which is the last one.
   Text add(Text op, std::vector<Text> inputs, Attributes attributes = {}, std::size_t result = 0);
-  /// The same with a given name for the only result.
+  /// Renames the last result of the last node, which has no readers yet.
+  void rename_last(Text name);
+  /// Adds a node with a given name for the only result.
   void add_named(Text op, std::vector<Text> inputs, Text result);
 
   /// Returns the name of a constant; equal constants share one node.
@@ -64,12 +67,16 @@ class ModelBuilder {
  private:
   Text node_name(Text op);
 
+  static std::string key_of(const NodeProto& node);
+
   using ConstantKey = std::tuple<DType, std::vector<std::int64_t>, std::string>;
   GraphProto graph_;
   std::deque<std::string> texts_;
   std::set<std::string, std::less<>> values_;
   std::map<std::string, int, std::less<>> value_counts_, node_counts_;  ///< numbers used, by wish
   std::map<ConstantKey, Text> constants_;
+  std::map<std::string, Text> nodes_;  ///< results by the op, operands and attributes of the node
+  std::string last_key_;               ///< of the last node
   std::string module_;
 };
 

@@ -124,12 +124,13 @@ Results rotary_embedding(const OpCall& call) {
     return (call.has(3) ? gather(cache, from_front(call.tensor(3), cache.size(0).unnamed())) : cache).unsqueeze(1);
   };
   const Tensor cos = table(1), sin = table(2), first = part == size ? x : x.slice(3, 0, part);
-  const bool is_interleaved = call.flag("interleaved", false);
-  const Dim half = part / 2;
-  const Tensor a = is_interleaved ? first.slice(3, 0, part, 2) : first.slice(3, 0, half),
-               b = is_interleaved ? first.slice(3, 1, part, 2) : first.slice(3, half, part);
-  const Tensor real = cos * a - sin * b, imaginary = sin * a + cos * b;
-  Tensor y = is_interleaved ? stack({real, imaginary}, -1).reshape(first.shape()) : concat({real, imaginary}, 3);
+  Tensor y;
+  if (call.flag("interleaved", false)) {
+    const Tensor a = first.slice(3, 0, part, 2), b = first.slice(3, 1, part, 2);
+    y = stack({cos * a - sin * b, sin * a + cos * b}, -1).reshape(first.shape());
+  } else {
+    y = rope(first, concat({cos, cos}, 3), concat({sin, sin}, 3));
+  }
   if (part != size) y = concat({y, x.slice(3, part, size)}, 3);
   return {is_flat ? y.transpose(1, 2).reshape(given.shape()) : y};
 }
