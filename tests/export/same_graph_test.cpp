@@ -8,7 +8,9 @@
 #include "ir/ops/functional/functional.h"
 #include "ir/tensor/analysis/compare_graphs.h"
 #include "ir/tensor/constants.h"
+#include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"
+#include "models/export/onnx/exportable_graph.h"
 #include "passes/transforms/canonicalize.h"
 #include "passes/transforms/constant_fold.h"
 #include "passes/transforms/cse.h"
@@ -17,6 +19,7 @@
 #include "passes/transforms/rebuild.h"
 #include "tests/export/support/export_case.h"
 #include "tests/support/graphs/small_models.h"
+#include "tests/support/tensors/distance.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -76,9 +79,8 @@ ir::Graph normal_form(const ir::Graph& graph, bool is_original) {
                            std::span<const ir::Value> operands) -> MaybeValue {
     if (node.op == &ir::ops::constant)
       return ir::literal(builder, node.type.shape, ir::constant_values(node), node.type.dtype);
-    if (!is_original) return std::nullopt;
     if (const MaybeValue range = with_plain_ranges(builder, node)) return range;
-    return with_negative_indices(node, operands);
+    return is_original ? with_negative_indices(node, operands) : std::nullopt;
   };
   return sorted(ir::dce(ir::cse(ir::constant_fold(ir::canonicalize(ir::rebuild(ir::expand(graph), rounded))))));
 }
@@ -87,10 +89,27 @@ void check_same(const Graph& model, const ir::Graph& graph, std::int64_t opset) 
   CAPTURE(graph.name, opset);
   const Parameters parameters(initial_values(graph, model.initializers(), 1));
   const importing::ImportedGraph imported = importing::import_graph(exported(graph, parameters, {.opset = opset}));
-  const ir::Graph got = normal_form(imported.graph.finish(), false), wanted = normal_form(graph, true);
+  // An attention in steps is exported as one op.
+  const ir::Graph got = normal_form(imported.graph.finish(), false),
+                  wanted = normal_form(onnx::exportable_graph(graph, opset), true);
   const auto difference = ir::difference(got, wanted, {.names = false});
   INFO(difference.value_or("") << '\n' << ir::print(got) << ir::print(wanted));
   CHECK_FALSE(difference);
+}
+
+/// Checks that the import of a language model gives the same logits.
+void check_values(const Graph& model, const ir::Graph& graph, std::int64_t opset) {
+  const Parameters parameters(initial_values(graph, model.initializers(), 1));
+  HostTensor tokens(i64, {2, 5});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.set_int(i, 7 * i % 31);
+  const Tensors inputs{{"tokens", tokens}};
+  const importing::ImportedGraph imported = importing::import_graph(exported(graph, parameters, {.opset = opset}));
+  const ir::Graph got = ir::dce(imported.graph.finish());
+  const auto logits = [&](const ir::Graph& from) {
+    return ir::interpret(from, arguments_of(from, parameters, inputs)).at("logits");
+  };
+  CHECK(ir::print(got).find("rope") != std::string::npos);
+  CHECK(ir::test::distance(logits(got), logits(graph)) <= 1e-6);
 }
 
 }  // namespace
@@ -104,7 +123,9 @@ TEST_CASE("same graph: models are imported as they were exported") {
     gpt.output("logits", models::Gpt(gpt, config).logits(gpt.input("tokens", i64, {B, T})));
     check_same(gpt, gpt.finish(), opset);
     llama.output("logits", models::Llama(llama, small_llama()).logits(llama.input("tokens", i64, {B, T})));
-    check_same(llama, llama.finish(), opset);
+    // The tables of RotaryEmbedding have one half, for each sequence.
+    if (opset < 23) check_same(llama, llama.finish(), opset);
+    if (opset == 23) check_values(llama, llama.finish(), opset);
     auto two = small_encoder_decoder();
     two.dropout = 0;
     transformer.output("logits",
