@@ -35,39 +35,21 @@ bool compares(const Value& value, const ir::Op& op, int left, int right) {
   return is(value, op) && index_dim(operand_of(value, 0)) == left && index_dim(operand_of(value, 1)) == right;
 }
 
-/// The masks of scores.
+/// Whether a mask is true where the key is not after the query.
+bool is_causal(const Value& seen) {
+  return compares(seen, ir::ops::le, -1, -2) ||
+         (is(seen, ir::ops::logical_not) && compares(operand_of(seen), ir::ops::lt, -2, -1));
+}
+/// Whether a mask is true where the key is after the query.
+bool hides_later_keys(const Value& hidden) {
+  return compares(hidden, ir::ops::lt, -2, -1) ||
+         (is(hidden, ir::ops::logical_not) && compares(operand_of(hidden), ir::ops::le, -1, -2));
+}
+
+/// The masks of scores that Attention has too.
 struct Masks {
   bool is_causal = false;
-  std::vector<Value> seen;  ///< bools that are true where a query sees a key
-  std::optional<Value> bias;
-
-  void add_seen(const Value& mask) {
-    if (is(mask, ir::ops::logical_and)) {
-      add_seen(operand_of(mask, 0));
-      add_seen(operand_of(mask, 1));
-    } else if (is(mask, ir::ops::logical_not)) {
-      add_hidden(operand_of(mask));
-    } else if (compares(mask, ir::ops::le, -1, -2)) {
-      is_causal = true;
-    } else {
-      seen.push_back(mask);
-    }
-  }
-  void add_hidden(const Value& mask) {
-    if (is(mask, ir::ops::logical_not)) return add_seen(operand_of(mask));
-    if (compares(mask, ir::ops::lt, -2, -1))
-      is_causal = true;
-    else
-      seen.push_back(ir::logical_not(mask));
-  }
-
-  /// Returns the mask operand of `attention`.
-  std::optional<Value> operand() const {
-    std::optional<Value> all = seen.empty() ? std::nullopt : std::optional(seen[0]);
-    for (std::size_t i = 1; i < seen.size(); ++i) all = ir::logical_and(*all, seen[i]);
-    if (!bias) return all;
-    return all ? ir::where(*all, *bias, -infinity) : *bias;
-  }
+  std::optional<Value> bias = {};
 };
 
 /// Scores before their masks: products of queries and keys, times a factor.
@@ -94,18 +76,20 @@ std::optional<Scores> plain_scores(const Value& value) {
   return Scores{operand_of(product, 0), operand_of(keys), scale};
 }
 
-/// Splits scores from their masks.
+/// Splits scores from their masks. Nothing for other masks.
 std::optional<Scores> split(const Value& value, Masks& masks) {
   if (const auto scores = plain_scores(value)) return scores;
-  if (is(value, ir::ops::masked_fill) && value.node().attrs.get<Number>("value").real() == -infinity) {
-    masks.add_hidden(operand_of(value, 1));
+  if (is(value, ir::ops::masked_fill) && value.node().attrs.get<Number>("value").real() == -infinity &&
+      hides_later_keys(operand_of(value, 1))) {
+    masks.is_causal = true;
     return split(operand_of(value), masks);
   }
-  if (is(value, ir::ops::where) && number(operand_of(value, 2)) == Number(-infinity)) {
-    masks.add_seen(operand_of(value));
+  if (is(value, ir::ops::where) && number(operand_of(value, 2)) == Number(-infinity) &&
+      is_causal(operand_of(value))) {
+    masks.is_causal = true;
     return split(operand_of(value, 1), masks);
   }
-  if (!is(value, ir::ops::add) || masks.bias) return std::nullopt;
+  if (!is(value, ir::ops::add)) return std::nullopt;
   for (const int i : {0, 1})
     if (const auto scores = plain_scores(operand_of(value, i))) {
       masks.bias = operand_of(value, 1 - i);
@@ -122,6 +106,7 @@ bool is_onnx_attention(std::span<const Value> operands, bool is_causal) {
   if (q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || (q[1] != k[1] && !k[1].is(1))) return false;
   if (is_causal && q[2] != k[2]) return false;
   if (operands.size() == 3) return true;
+  if (operands[3].dtype() == boolean) return false;
   const Shape& mask = operands[3].shape();
   const Dim sizes[] = {q[0], q[1], q[2], k[2]};
   if (mask.rank() < 2 || mask.rank() > 4) return false;
@@ -142,12 +127,10 @@ std::optional<Value> recognized_attention(const ir::Node& node, std::span<const 
   Masks masks;
   const auto scores = split(operand_of(operands[0]), masks);
   if (!scores) return std::nullopt;
-  const std::optional<Value> mask = masks.operand();
   std::vector<Value> all{scores->q, scores->k, operands[1]};
-  if (mask) all.push_back(*mask);
+  if (masks.bias) all.push_back(*masks.bias);
   if (!is_onnx_attention(all, masks.is_causal)) return std::nullopt;
-  if (mask && mask->dtype() != boolean && mask->dtype() != node.type.dtype) return std::nullopt;
-  return ir::attention(scores->q, scores->k, operands[1], mask, scores->scale, masks.is_causal);
+  return ir::attention(scores->q, scores->k, operands[1], masks.bias, scores->scale, masks.is_causal);
 }
 
 }  // namespace lathe::onnx

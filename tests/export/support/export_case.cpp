@@ -30,19 +30,13 @@ struct ExportFolder {
 };
 
 /// Returns the tensor with a complex element as two reals.
-HostTensor as_reals(const HostTensor& tensor) {
+HostTensor pairs_of(const HostTensor& tensor) {
   if (!is_complex(tensor.dtype())) return tensor;
   std::vector<std::int64_t> shape = tensor.shape();
   shape.push_back(2);
   HostTensor reals(real_part(tensor.dtype()), shape);
   std::copy_n(tensor.data(), tensor.bytes(), reals.data());
   return reals;
-}
-
-Tensors as_reals(const Tensors& tensors) {
-  Tensors all;
-  for (const auto& [name, tensor] : tensors) all.set(name, as_reals(tensor));
-  return all;
 }
 
 /// Returns the sample with f32 for f64.
@@ -70,6 +64,12 @@ void call(const std::function<void(const ExportSample&)>& f, const ir::Op& op, c
 }
 
 }  // namespace
+
+Tensors as_reals(const Tensors& tensors) {
+  Tensors all;
+  for (const auto& [name, tensor] : tensors) all.set(name, pairs_of(tensor));
+  return all;
+}
 
 std::filesystem::path new_file(const std::string& name) {
   static const ExportFolder all;

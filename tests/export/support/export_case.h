@@ -25,6 +25,9 @@ std::filesystem::path quickly_exported(const ir::Graph& graph, std::int64_t opse
 /// Returns the values of a graph's parameters and states, and those of its inputs.
 std::pair<Parameters, Tensors> divided(const ir::Graph& graph, const Tensors& arguments);
 
+/// Returns tensors with two reals for each complex element, in a new last dim.
+Tensors as_reals(const Tensors& tensors);
+
 /// Returns the arguments of an imported graph: the inputs that it has, and its parameters.
 Tensors arguments_of(const ir::Graph& imported, const Parameters& parameters, const Tensors& inputs);
 
