@@ -36,10 +36,15 @@ ir::Graph graph_of(const ExportOptions& options) {
                           {.dtype = *parse_dtype(options.dtype), .inputs = parse_inputs(options.inputs)});
 }
 
-/// The weights of the graph's own files, then those of --input files, of which later ones take precedence.
+/// The weights of the graph's own files, then those of --input, of which later ones take precedence.
 Parameters values_of(const ExportOptions& options) {
   Parameters values = has_weights(options.file) ? weights_of(options.file) : Parameters();
   for (const std::string& path : options.values) {
+    if (has_weights(path)) {
+      const Parameters more = weights_of(path);
+      for (const std::string& name : more.names()) values.set(name, more.get(name));
+      continue;
+    }
     const SafetensorsFile file = SafetensorsFile::open(path);
     for (const std::string& name : file.names()) values.map(name, file, name);
   }
@@ -103,8 +108,10 @@ void add_export(CLI::App& app) {
           18, 23)
       ->capture_default_str();
   command
-      ->add_option("--input", options->values,
-                   "Values of parameters and states, .safetensors (repeatable; later files take precedence)")
+      ->add_option(
+          "--input", options->values,
+          "Values of parameters and states: .safetensors file, model directory, ONNX or .pt2 file (repeatable; "
+          "later ones take precedence)")
       ->type_name("FILE");
   command->add_option("--dim", options->dims, "Size that the file fixes, as name=size (repeatable)");
   command->add_flag("--evaluation", options->evaluation, "Export the graph without dropout");
