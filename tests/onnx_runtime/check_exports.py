@@ -22,7 +22,7 @@ import safetensors
 
 DTYPES = {"F64": numpy.float64, "F32": numpy.float32, "F16": numpy.float16, "BF16": ml_dtypes.bfloat16,
           "I64": numpy.int64, "I32": numpy.int32, "I8": numpy.int8, "U8": numpy.uint8, "BOOL": numpy.bool_}
-# Of the results of one op, and of those of a golden graph and its gradients.
+# Tolerances of one op, and of a golden graph with its gradients.
 TOLERANCES = {"float64": 1e-6, "float32": 2e-6, "float16": 4e-3, "bfloat16": 2e-2}
 GOLDEN_TOLERANCES = {"float64": 1e-6, "float32": 1e-4}
 

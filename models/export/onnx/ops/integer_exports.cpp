@@ -86,7 +86,8 @@ Text shift_left_of(const OpExport& op) {
   return op.add("Where", {by.is_in_range, shifted, op.scalar(0, op.dtype())});
 }
 
-/// The bits from b on divide by 2^b without a rest. Those that the sign fills are cleared.
+/// The bits from b on divide by 2^b without a rest. The division fills the upper bits with the sign: a mask clears
+/// them.
 Text shift_right_of(const OpExport& op) {
   const Count by = count_of(op);
   const int width = width_of(op.dtype());
