@@ -59,6 +59,9 @@ TEST_CASE("errors: parameters need values of their types") {
   CHECK_THAT(error_of(graph, "export_values", other), Contains("the value of w is f32[3], and the graph has f32[2]"));
   const Parameters wide(Tensors{{"w", HostTensor(f64, {2})}, {"s", HostTensor(f32, {2})}});
   CHECK_THAT(error_of(graph, "export_values", wide), Contains("the value of w is f64[2]"));
+  Graph h("m");
+  h.output("y", h.parameter("w", f32, {2 * Dim("n")}) * 2.0);
+  CHECK_THAT(error_of(h.finish(), "export_values", other), Contains("the value of w is f32[3]"));
 }
 
 TEST_CASE("errors: a size must follow from the size of an input") {

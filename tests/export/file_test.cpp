@@ -113,8 +113,9 @@ TEST_CASE("file: an output that is an argument, a constant or another output is 
 
 TEST_CASE("file: sizes that parameters determine are numbers") {
   Graph g("table");
-  const Tensor table = g.parameter("table", f32, {Dim("rows"), 3});
-  g.output("y", table.reshape({Dim("rows") * 3}) * 2.0);
+  const Tensor table = g.parameter("table", f32, {2 * Dim("rows") + 1, 3});
+  (void)g.parameter("unused", f32, {Dim("any")});
+  g.output("y", table.reshape({(2 * Dim("rows") + 1) * 3}) * 2.0);
   const Parameters values(Tensors{{"table", HostTensor(f32, {5, 3})}});
   const ir::Graph imported = importing::import_graph(exported(g.finish(), values)).graph.finish();
   CHECK(imported[imported.outputs.at(0).value].type.shape.to_string() == "[15]");

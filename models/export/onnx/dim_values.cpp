@@ -71,7 +71,9 @@ void DimValues::find_sources(const ir::Graph& graph) {
 }
 
 void DimValues::require_sources(const ir::Graph& graph) const {
-  for (const ir::Node& node : graph.nodes)
+  for (const ir::Node& node : graph.nodes) {
+    // The sizes of parameters and states are those of their values.
+    if (node.op == &ir::ops::parameter || node.op == &ir::ops::state) continue;
     each_size(node, [&](const Dim& size) {
       for (const std::string& unknown : size.unknowns())
         if (!sources_.contains(unknown))
@@ -79,6 +81,7 @@ void DimValues::require_sources(const ir::Graph& graph) const {
                           fmt::format("the size {} does not follow from the size of an input", unknown),
                           "export_size", "ONNX has no other sizes: give it a number, or an input of this size");
     });
+  }
 }
 
 Text DimValues::unknown(const std::string& name) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
@@ -75,6 +76,22 @@ void require_values(const ir::Graph& graph, const Parameters& parameters) {
                   "export_values", "an ONNX file has the values of parameters and states: give them too");
 }
 
+/// Returns the unknown of a size `scale * unknown + rest`, and its value if the size is `number`.
+std::optional<std::pair<std::string, std::int64_t>> solved(const Dim& size, std::int64_t number) {
+  const std::vector<std::string> unknowns = size.unknowns();
+  if (unknowns.size() != 1) return std::nullopt;
+  std::int64_t scale = 0, rest = 0;
+  for (const Dim::Term& term : size.terms()) {
+    if (term.monomial.empty())
+      rest = term.coefficient;
+    else if (term.monomial == Dim::Monomial{{unknowns[0], 1}})
+      scale = term.coefficient;
+    else
+      return std::nullopt;
+  }
+  return std::pair(unknowns[0], (number - rest) / scale);
+}
+
 /// Sizes of parameters and states that their values determine.
 DimBindings sizes_of_values(const ir::Graph& graph, const Parameters& parameters) {
   DimBindings sizes;
@@ -83,8 +100,7 @@ DimBindings sizes_of_values(const ir::Graph& graph, const Parameters& parameters
     if (!is_stored(node) || !parameters.contains(node.name)) continue;
     const std::vector<std::int64_t> shape = real_type(parameters.get(node.name)).second;
     for (int i = 0; i < node.type.rank(); ++i)
-      for (const std::string& unknown : node.type.shape[i].unknowns())
-        if (node.type.shape[i] == Dim(unknown)) sizes.try_emplace(unknown, shape[static_cast<std::size_t>(i)]);
+      if (const auto found = solved(node.type.shape[i], shape[static_cast<std::size_t>(i)])) sizes.insert(*found);
   }
   return sizes;
 }
@@ -96,7 +112,11 @@ ir::Graph prepared(const ir::Graph& graph, const Parameters& parameters, std::in
   ir::Graph result = exportable_graph(graph, opset);
   require_values(result, parameters);
   const DimBindings sizes = sizes_of_values(result, parameters);
-  return sizes.empty() ? result : ir::with_sizes(result, sizes);
+  if (!sizes.empty()) result = ir::with_sizes(result, sizes);
+  for (const ir::ValueId id : result.arguments())
+    if (is_stored(result[id]) && parameters.contains(result[id].name))
+      require_type(result[id], parameters.get(result[id].name));
+  return result;
 }
 
 }  // namespace
@@ -142,9 +162,10 @@ void GraphExporter::add_argument(const ir::Node& node, bool is_used) {
   if (!is_stored(node)) {
     to_.graph().inputs.push_back(described(node.name, node.type));
   } else if (is_used) {
-    to_.initializer(to_.keep(node.name), parameters_.get(node.name));
+    const HostTensor& value = parameters_.get(node.name);
+    to_.initializer(to_.keep(node.name), value);
     TensorProto& tensor = to_.graph().initializers.back();
-    tensor.dims = node.type.shape.evaluate({});
+    tensor.dims = real_type(value).second;
     tensor.type = static_cast<std::int64_t>(element_type_of(node.type.dtype));
   }
 }
