@@ -11,7 +11,7 @@ using namespace lathe::test;
 
 namespace {
 
-/// Returns a table of the ops that are exported, or of those that are not.
+/// Returns a table of the exported ops, or of the refused ones.
 std::string table(bool is_exported) {
   std::string text = is_exported ? "| op | ONNX |\n|---|---|\n" : "| op | why |\n|---|---|\n";
   for (const ir::Op* op : ir::all_ops())
