@@ -87,7 +87,7 @@ int run(int argc, char** argv) {
   namespace tools = lathe::tools;
   for (const auto add :
        {tools::add_dump,     tools::add_explain, tools::add_diff,   tools::add_opt,      tools::add_grad,
-        tools::add_shard,    tools::add_run,     tools::add_verify, tools::add_model,    tools::add_train,
+        tools::add_shard,    tools::add_run,     tools::add_verify, tools::add_model, tools::add_export,    tools::add_train,
         tools::add_finetune, tools::add_merge,   tools::add_eval,   tools::add_generate, tools::add_embed,
         tools::add_tokenize, tools::add_chat,    tools::add_bench,  tools::add_trace,    tools::add_compile,
         tools::add_doctor})

@@ -1,6 +1,7 @@
 #include "models/import/dim_tensor.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "frontend/ops/ops.h"
 
@@ -53,7 +54,10 @@ std::optional<DimTensor> dim_tensor(const HostTensor& numbers) {
   const bool is_whole = is_integer(dtype) || is_byte(dtype) || dtype == boolean;
   if (!is_whole || numbers.numel() > most_elements) return std::nullopt;
   DimTensor result{dtype, numbers.shape(), {}};
-  for (std::int64_t i = 0; i < numbers.numel(); ++i) result.elements.emplace_back(numbers.get_int(i));
+  for (std::int64_t i = 0; i < numbers.numel(); ++i) {
+    if (numbers.get_int(i) == std::numeric_limits<std::int64_t>::min()) return std::nullopt;  // a dim cannot hold it
+    result.elements.emplace_back(numbers.get_int(i));
+  }
   return result;
 }
 

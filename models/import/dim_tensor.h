@@ -26,7 +26,8 @@ struct DimTensor {
 /// More elements than this are computed at run time.
 inline constexpr std::int64_t most_elements = 4096;
 
-/// Returns the elements of integers or bools; nothing for floats and for more than `most_elements`.
+/// Returns the elements of integers or bools; nothing for floats, for more than `most_elements`, and for the smallest
+/// i64, which is no size.
 std::optional<DimTensor> dim_tensor(const HostTensor& numbers);
 
 /// The sign of a polynomial for all sizes of 0 or more, if it is the same for all of them.

@@ -31,8 +31,8 @@ void check_refused(const test::Ran& ran, const std::string& what) {
 
 TEST_CASE("every command has help", "[tools]") {
   const Scratch scratch;
-  for (const char* command : {"dump", "explain", "opt", "grad", "run", "verify", "model", "train", "generate",
-                              "bench", "trace", "doctor"}) {
+  for (const char* command : {"dump", "explain", "opt", "grad", "run", "verify", "model", "export", "train",
+                              "generate", "bench", "trace", "doctor"}) {
     const auto ran = run_lathe(scratch, std::string(command) + " --help");
     CAPTURE(command, ran.err);
     CHECK(ran.status == 0);

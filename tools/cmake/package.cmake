@@ -5,7 +5,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(parts lathe_support lathe_kernel lathe_ir lathe_options lathe_passes lathe_frontend lathe_codegen_llvm lathe_codegen_cuda
-          lathe_files lathe_text lathe_runtime lathe_import lathe_pretrained lathe_generation lathe_finetune)
+          lathe_files lathe_text lathe_runtime lathe_import lathe_export lathe_pretrained lathe_generation lathe_finetune)
 # One shared library, so that programs do not depend on the libraries with which Lathe is built.
 string(REPLACE ";" "," whole "${parts}")
 add_library(lathe_shared SHARED ${PROJECT_SOURCE_DIR}/include/lathe/lathe.h)

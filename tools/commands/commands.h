@@ -13,6 +13,7 @@ void add_opt(CLI::App& app);
 void add_grad(CLI::App& app);
 void add_shard(CLI::App& app);
 void add_model(CLI::App& app);
+void add_export(CLI::App& app);
 void add_run(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_bench(CLI::App& app);

@@ -141,21 +141,6 @@ ir::Graph folder_step(const ModelOptions& options) {
       .step;
 }
 
-/// Splits --inputs mask,positions,types.
-std::set<std::string> parse_inputs(const std::string& text) {
-  std::set<std::string> inputs;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    std::string input = text.substr(at, end - at);
-    at = end + 1;
-    if (input != "mask" && input != "positions" && input != "types")
-      throw UserError(fmt::format("--inputs {}: there is no input '{}'", text, input), "usage",
-                      "give mask, positions or types, such as --inputs mask,positions");
-    inputs.insert(std::move(input));
-  }
-  return inputs;
-}
-
 void write_folder(const ModelOptions& options) {
   if (!options.values.empty())
     throw UserError(fmt::format("--values {}: {} is a directory, which has its values in its files", options.values,

@@ -165,6 +165,20 @@ const std::map<std::string, GraphPart>& graph_parts() {
   return parts;
 }
 
+std::set<std::string> parse_inputs(const std::string& text) {
+  std::set<std::string> inputs;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::string input = text.substr(at, end - at);
+    at = end + 1;
+    if (input != "mask" && input != "positions" && input != "types")
+      throw UserError(fmt::format("--inputs {}: there is no input '{}'", text, input), "usage",
+                      "give mask, positions or types, such as --inputs mask,positions");
+    inputs.insert(std::move(input));
+  }
+  return inputs;
+}
+
 ir::Graph pretrained_graph(const std::filesystem::path& folder, GraphPart part, const PartOptions& options) {
   return with_model(pretrained::find_adapted(folder, options.adapter), options.load,
                     [&](const auto& loaded) { return ir::evaluation(graph_of(loaded.model, part, options)); });

@@ -47,6 +47,9 @@ struct PartOptions {
   std::set<std::string> inputs = {};
 };
 
+/// Splits the list of --inputs: "mask,positions,types". Throws UserError [usage] for any other name.
+std::set<std::string> parse_inputs(const std::string& text);
+
 /// Returns the graph of a model's directory, or of an adapter's, for evaluation: without an adapter's dropout.
 /// Parameters have the names and dtypes of the files. Throws UserErrors of load_adapted(); [encoder_part] for a part
 /// that the model does not have; [usage] for a part or an input that its kind of model does not have.

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <optional>
@@ -12,10 +13,12 @@ namespace lathe::onnx {
 
 namespace {
 
+using Names = std::set<std::string, std::less<>>;
+
 /// Parses sums and products of names and numbers: "past + sequence", "2*n". Nothing for other texts.
 class DimExpression {
  public:
-  DimExpression(Text text, const std::set<std::string, std::less<>>& names) : rest_(text), names_(names) {}
+  explicit DimExpression(Text text) : rest_(text) {}
 
   std::optional<Dim> parse() {
     const std::optional<Dim> result = sum();
@@ -60,12 +63,28 @@ class DimExpression {
     std::int64_t number = 0;
     const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
     if (!word.empty() && read.ec == std::errc() && read.ptr == word.data() + word.size()) return Dim(number);
-    return names_.contains(word) && is_dim_name(word) ? std::optional(Dim(word)) : std::nullopt;
+    return is_dim_name(word) ? std::optional(Dim(word)) : std::nullopt;
   }
 
   Text rest_;
-  const std::set<std::string, std::less<>>& names_;
 };
+
+/// Returns the name that an expression determines: the only one that is not known, if the expression is linear in it.
+std::optional<std::string> determined_name(const Dim& expression, const Names& known) {
+  std::optional<std::string> found;
+  for (const std::string& name : expression.unknowns()) {
+    if (known.contains(name)) continue;
+    if (found) return std::nullopt;
+    found = name;
+  }
+  if (!found) return std::nullopt;
+  for (const Dim::Term& term : expression.terms()) {
+    const bool has_name =
+        std::ranges::any_of(term.monomial, [&](const auto& power) { return power.first == *found; });
+    if (has_name && term.monomial != Dim::Monomial{{*found, 1}}) return std::nullopt;
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -74,6 +93,14 @@ DimNames::DimNames(const GraphProto& graph) {
     if (input.shape)
       for (const DimProto& dim : *input.shape)
         if (!dim.value && is_dim_name(dim.name)) plain_.emplace(dim.name);
+  for (std::size_t before = plain_.size() + 1; before != plain_.size();) {
+    before = plain_.size();
+    for (const ValueProto& input : graph.inputs)
+      if (input.shape)
+        for (const DimProto& dim : *input.shape)
+          if (const auto expression = DimExpression(dim.name).parse())
+            if (const auto name = determined_name(*expression, plain_)) plain_.insert(*name);
+  }
   taken_ = plain_;
 }
 
@@ -98,7 +125,9 @@ Dim DimNames::dim(const ValueProto& input, std::size_t i) {
   }
   if (dim.name.empty()) return Dim(free_name(fmt::format("{}_{}", input.name, i)));
   if (plain_.contains(dim.name)) return Dim(dim.name);
-  if (const auto expression = DimExpression(dim.name, plain_).parse()) return *expression;
+  if (const auto expression = DimExpression(dim.name).parse())
+    if (std::ranges::all_of(expression->unknowns(), [&](const std::string& name) { return plain_.contains(name); }))
+      return *expression;
   return Dim(free_name(dim.name));
 }
 

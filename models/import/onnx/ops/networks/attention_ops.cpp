@@ -88,12 +88,37 @@ Tensor with_masks(const OpCall& call, const AttentionParts& parts, Tensor scores
   return with_mask(scores, call.graph().arange(parts.k.size(2), i64) < lengths);
 }
 
-/// softmax(q k^T * scale, capped, masked) v, step by step: Lathe fuses it. softmax_precision is at least kept:
+/// The result [B, h, S, e] in the layout of the query.
+Tensor in_layout_of_query(const OpCall& call, const Tensor& y) {
+  if (call.operand(0).rank() != 3) return y;
+  return y.transpose(1, 2).reshape({y.size(0), y.size(2), y.size(1) * y.size(3)});
+}
+
+/// Whether Lathe's attention has all that the node has: no cap, no past before a causal mask, no lengths, and only
+/// the first result.
+bool is_plain(const OpCall& call, const AttentionParts& parts) {
+  const bool is_causal = call.flag("is_causal", false);
+  const bool has_mask = call.has(3), is_whole = !has_mask || call.operand(3).rank() >= 2;
+  if (call.has(6) || call.reads(1) || call.reads(2) || call.reads(3) || !is_whole) return false;
+  if (call.real("softcap", 0) > 0 || call.has("softmax_precision") || (is_causal && !parts.past.is(0))) return false;
+  if (!has_mask) return true;
+  const DType dtype = call.operand(3).dtype();
+  return dtype == boolean || dtype == parts.q.dtype();
+}
+
+Tensor plain_attention(const OpCall& call, const AttentionParts& parts, const Tensor& k, const Tensor& v) {
+  call.ignore({"qk_matmul_output_mode"});
+  const std::optional<Tensor> mask = call.has(3) ? std::optional(mask_of(call, k.size(2))) : std::nullopt;
+  return in_layout_of_query(call, attention(parts.q, k, v, mask, parts.scale, call.flag("is_causal", false)));
+}
+
+/// softmax(q k^T * scale, capped, masked) v: Lathe's attention, or step by step. softmax_precision is at least kept:
 /// softmax is computed in f32 or f64.
 Results attention_op(const OpCall& call) {
   const AttentionParts parts = attention_parts(call);
   const Tensor q = parts.q, k = repeated_heads(call, parts.k, q.size(1)),
                v = repeated_heads(call, parts.v, q.size(1));
+  if (is_plain(call, parts)) return {plain_attention(call, parts, k, v)};
   const std::int64_t mode = call.integer("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3)
     call.fail(fmt::format("the attribute qk_matmul_output_mode is {}", mode), "import_attribute");
@@ -105,8 +130,7 @@ Results attention_op(const OpCall& call) {
   const Tensor capped = soft_cap > 0 ? tanh(products / soft_cap) * soft_cap : products;
   const Tensor masked = with_masks(call, parts, capped);
   const Tensor weights = softmax(masked.to(precision), -1);
-  Tensor y = matmul(weights.to(v.dtype()), v);
-  if (call.operand(0).rank() == 3) y = y.transpose(1, 2).reshape({q.size(0), q.size(2), q.size(1) * v.size(3)});
+  const Tensor y = in_layout_of_query(call, matmul(weights.to(v.dtype()), v));
   const Tensor scores[] = {products, capped, masked, weights.to(q.dtype())};
   return {y, parts.k, parts.v, scores[mode]};
 }
@@ -124,12 +148,13 @@ Results rotary_embedding(const OpCall& call) {
     return (call.has(3) ? gather(cache, from_front(call.tensor(3), cache.size(0).unnamed())) : cache).unsqueeze(1);
   };
   const Tensor cos = table(1), sin = table(2), first = part == size ? x : x.slice(3, 0, part);
-  const bool is_interleaved = call.flag("interleaved", false);
-  const Dim half = part / 2;
-  const Tensor a = is_interleaved ? first.slice(3, 0, part, 2) : first.slice(3, 0, half),
-               b = is_interleaved ? first.slice(3, 1, part, 2) : first.slice(3, half, part);
-  const Tensor real = cos * a - sin * b, imaginary = sin * a + cos * b;
-  Tensor y = is_interleaved ? stack({real, imaginary}, -1).reshape(first.shape()) : concat({real, imaginary}, 3);
+  Tensor y;
+  if (call.flag("interleaved", false)) {
+    const Tensor a = first.slice(3, 0, part, 2), b = first.slice(3, 1, part, 2);
+    y = stack({cos * a - sin * b, sin * a + cos * b}, -1).reshape(first.shape());
+  } else {
+    y = rope(first, concat({cos, cos}, 3), concat({sin, sin}, 3));
+  }
   if (part != size) y = concat({y, x.slice(3, part, size)}, 3);
   return {is_flat ? y.transpose(1, 2).reshape(given.shape()) : y};
 }

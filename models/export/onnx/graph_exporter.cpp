@@ -1,0 +1,218 @@
+#include "models/export/onnx/graph_exporter.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "ir/ops/primitives/primitives.h"
+#include "ir/support/error.h"
+#include "ir/tensor/op/op.h"
+#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/exportable_graph.h"
+#include "passes/transforms/sizes/known_sizes.h"
+
+namespace lathe::onnx {
+
+namespace {
+
+constexpr std::int64_t first_opset = 18, last_opset = 23;
+
+/// Returns the version of the file format that came with an opset.
+std::int64_t format_version(std::int64_t opset) { return opset < 19 ? 8 : opset < 21 ? 9 : opset < 23 ? 10 : 11; }
+
+bool is_stored(const ir::Node& node) { return node.op == &ir::ops::parameter || node.op == &ir::ops::state; }
+
+/// Returns for each node whether it is an operand or a result.
+std::vector<bool> used_nodes(const ir::Graph& graph) {
+  std::vector<bool> used(static_cast<std::size_t>(graph.size()));
+  for (const ir::Node& node : graph.nodes)
+    for (const ir::ValueId operand : node.operands) used[static_cast<std::size_t>(operand.index)] = true;
+  for (const ir::ValueId result : graph.results()) used[static_cast<std::size_t>(result.index)] = true;
+  return used;
+}
+
+/// A complex value as a pair of reals for each element.
+std::pair<DType, std::vector<std::int64_t>> real_type(const HostTensor& value) {
+  std::vector<std::int64_t> shape = value.shape();
+  if (!is_complex(value.dtype())) return {value.dtype(), std::move(shape)};
+  shape.push_back(2);
+  return {real_part(value.dtype()), std::move(shape)};
+}
+
+/// Throws UserError [export_values] unless a value has the type of its argument, whose sizes may be unknown.
+void require_type(const ir::Node& node, const HostTensor& value) {
+  const auto [dtype, shape] = real_type(value);
+  bool fits = dtype == node.type.dtype && static_cast<int>(shape.size()) == node.type.rank();
+  for (int i = 0; fits && i < node.type.rank(); ++i)
+    fits =
+        node.type.shape[i].value().value_or(shape[static_cast<std::size_t>(i)]) == shape[static_cast<std::size_t>(i)];
+  if (!fits)
+    throw UserError(node.loc, node.op->name.value,
+                    fmt::format("the value of {} is {}{}, and the graph has {}", node.name, name(value.dtype()),
+                                shape_to_string(value.shape()), node.type.to_string()),
+                    "export_values");
+}
+
+/// Throws UserError [export_values] for parameters and states without values, or with values of another type.
+void require_values(const ir::Graph& graph, const Parameters& parameters) {
+  const std::vector<bool> used = used_nodes(graph);
+  std::vector<std::string> missing;
+  for (const ir::ValueId id : graph.arguments()) {
+    const ir::Node& node = graph[id];
+    if (!is_stored(node) || !used[static_cast<std::size_t>(id.index)]) continue;
+    if (!parameters.contains(node.name))
+      missing.push_back(node.name);
+    else
+      require_type(node, parameters.get(node.name));
+  }
+  if (missing.empty()) return;
+  constexpr std::size_t most = 8;
+  const std::size_t more = missing.size() > most ? missing.size() - most : 0;
+  missing.resize(missing.size() - more);
+  throw UserError(fmt::format("{}{} of @{} have no values", fmt::join(missing, ", "),
+                              more > 0 ? fmt::format(" and {} more", more) : "", graph.name),
+                  "export_values", "an ONNX file has the values of parameters and states: give them too");
+}
+
+/// Returns the unknown of a size `scale * unknown + rest`, and its value if the size is `number`.
+std::optional<std::pair<std::string, std::int64_t>> solved(const Dim& size, std::int64_t number) {
+  const std::vector<std::string> unknowns = size.unknowns();
+  if (unknowns.size() != 1) return std::nullopt;
+  std::int64_t scale = 0, rest = 0;
+  for (const Dim::Term& term : size.terms()) {
+    if (term.monomial.empty())
+      rest = term.coefficient;
+    else if (term.monomial == Dim::Monomial{{unknowns[0], 1}})
+      scale = term.coefficient;
+    else
+      return std::nullopt;
+  }
+  return std::pair(unknowns[0], (number - rest) / scale);
+}
+
+/// Sizes of parameters and states that their values determine.
+DimBindings sizes_of_values(const ir::Graph& graph, const Parameters& parameters) {
+  DimBindings sizes;
+  for (const ir::ValueId id : graph.arguments()) {
+    const ir::Node& node = graph[id];
+    if (!is_stored(node) || !parameters.contains(node.name)) continue;
+    const std::vector<std::int64_t> shape = real_type(parameters.get(node.name)).second;
+    for (int i = 0; i < node.type.rank(); ++i)
+      if (const auto found = solved(node.type.shape[i], shape[static_cast<std::size_t>(i)])) sizes.insert(*found);
+  }
+  return sizes;
+}
+
+ir::Graph prepared(const ir::Graph& graph, const Parameters& parameters, std::int64_t opset) {
+  if (opset < first_opset || opset > last_opset)
+    throw UserError(fmt::format("opset {} is not supported", opset), "export_opset",
+                    fmt::format("choose one from {} to {}", first_opset, last_opset));
+  ir::Graph result = exportable_graph(graph, opset);
+  require_values(result, parameters);
+  const DimBindings sizes = sizes_of_values(result, parameters);
+  if (!sizes.empty()) result = ir::with_sizes(result, sizes);
+  for (const ir::ValueId id : result.arguments())
+    if (is_stored(result[id]) && parameters.contains(result[id].name))
+      require_type(result[id], parameters.get(result[id].name));
+  return result;
+}
+
+}  // namespace
+
+GraphExporter::GraphExporter(const ir::Graph& graph, const Parameters& parameters, std::int64_t opset)
+    : opset_(opset),
+      parameters_(parameters),
+      graph_(prepared(graph, parameters, opset)),
+      values_(static_cast<std::size_t>(graph_.size())) {
+  to_.graph().name = to_.keep(graph_.name);
+  const std::vector<bool> used = used_nodes(graph_);
+  for (const ir::ValueId id : graph_.arguments()) {
+    const auto i = static_cast<std::size_t>(id.index);
+    values_[i] = to_.keep(graph_[id].name);
+    to_.reserve(values_[i]);
+    add_argument(graph_[id], used[i]);
+  }
+  for (const ir::Output& output : graph_.outputs)
+    if (!to_.reserve(output.name))
+      throw UserError(fmt::format("the output {} of @{} has the name of an argument", output.name, graph_.name),
+                      "export_name", "values of an ONNX file have one name each: rename the output");
+  DimValues dims(to_, graph_);
+  for (const ir::ValueId id : ir::all_values(graph_)) add_node(id, dims);
+  add_outputs();
+}
+
+ValueProto GraphExporter::described(std::string_view name, const ir::TensorType& type) {
+  ValueProto value;
+  value.name = to_.keep(std::string(name));
+  value.type = static_cast<std::int64_t>(element_type_of(type.dtype));
+  value.shape.emplace();
+  for (const Dim& size : type.shape) {
+    DimProto dim;
+    dim.value = size.value();
+    if (!dim.value) dim.name = to_.keep(size.unnamed().to_string());
+    value.shape->push_back(dim);
+  }
+  return value;
+}
+
+/// A parameter that nothing uses has no value in the file.
+void GraphExporter::add_argument(const ir::Node& node, bool is_used) {
+  if (!is_stored(node)) {
+    to_.graph().inputs.push_back(described(node.name, node.type));
+  } else if (is_used) {
+    const HostTensor& value = parameters_.get(node.name);
+    to_.initializer(to_.keep(node.name), value);
+    TensorProto& tensor = to_.graph().initializers.back();
+    tensor.dims = real_type(value).second;
+    tensor.type = static_cast<std::int64_t>(element_type_of(node.type.dtype));
+  }
+}
+
+/// The name that a value should have: that of its first output, or the user's.
+std::pair<Text, bool> GraphExporter::name_for(ir::ValueId id) const {
+  for (const ir::Output& output : graph_.outputs)
+    if (output.value == id) return {output.name, true};
+  return {graph_[id].name, false};
+}
+
+void GraphExporter::add_node(ir::ValueId id, DimValues& dims) {
+  const ir::Node& node = graph_[id];
+  if (node.op->as<ir::Argument>()) return;
+  std::vector<Text> operands;
+  for (const ir::ValueId operand : node.operands)
+    operands.push_back(values_[static_cast<std::size_t>(operand.index)]);
+  to_.set_module(node.loc.scope());
+  const std::size_t before = to_.graph().nodes.size();
+  Text& value = values_[static_cast<std::size_t>(id.index)];
+  value = find_export(*node.op)->emit(OpExport(graph_, node, std::move(operands), to_, dims, opset_));
+  // The last node has no readers yet, so that its result can be renamed. Constants are shared.
+  const bool is_new = to_.graph().nodes.size() > before && to_.graph().nodes.back().op != "Constant" &&
+                      to_.graph().nodes.back().outputs.back() == value;
+  const auto [name, is_output] = name_for(id);
+  if (!is_new || name.empty()) return;
+  value = is_output ? to_.keep(std::string(name)) : to_.free_name(name);
+  to_.rename_last(value);
+}
+
+/// An output that is an argument, a constant, or another output too, is a copy.
+void GraphExporter::add_outputs() {
+  to_.set_module("");
+  for (const ir::Output& output : graph_.outputs) {
+    const ValueProto described_output = described(output.name, graph_[output.value].type);
+    const Text value = values_[static_cast<std::size_t>(output.value.index)];
+    if (value != described_output.name) to_.add_named("Identity", {value}, described_output.name);
+    to_.graph().outputs.push_back(described_output);
+  }
+}
+
+ModelProto GraphExporter::model() const {
+  ModelProto model;
+  model.ir_version = format_version(opset_);
+  model.opsets.push_back({"", opset_});
+  model.graph = to_.graph();
+  return model;
+}
+
+}  // namespace lathe::onnx

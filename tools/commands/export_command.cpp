@@ -1,0 +1,134 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <set>
+
+#include "ir/support/error.h"
+#include "models/export/export.h"
+#include "passes/transforms/evaluation.h"
+#include "passes/transforms/sizes/known_sizes.h"
+#include "runtime/files/safetensors/safetensors.h"
+#include "tools/commands/commands.h"
+#include "tools/inputs/files.h"
+#include "tools/options/arguments.h"
+#include "tools/options/number_option.h"
+#include "tools/options/precision_option.h"
+#include "tools/plugins/op_libraries.h"
+#include "tools/pretrained/graph_part.h"
+#include "tools/pretrained/ignored_keys.h"
+
+namespace lathe::tools {
+
+namespace {
+
+struct ExportOptions {
+  std::string file;
+  std::filesystem::path output;
+  int opset = 18;
+  bool external = false, evaluation = false;
+  std::vector<std::string> values, dims, ops;
+  std::string part = "logits", dtype = "f32", inputs;  ///< for a directory
+};
+
+ir::Graph graph_of(const ExportOptions& options) {
+  if (!is_model_folder(options.file)) return load_graph(options.file, load_ops(options.ops));
+  return pretrained_graph(options.file, graph_parts().at(options.part),
+                          {.dtype = *parse_dtype(options.dtype), .inputs = parse_inputs(options.inputs)});
+}
+
+/// The weights of the graph's own files, then those of --input, of which later ones take precedence.
+Parameters values_of(const ExportOptions& options) {
+  Parameters values = has_weights(options.file) ? weights_of(options.file) : Parameters();
+  for (const std::string& path : options.values) {
+    if (has_weights(path)) {
+      const Parameters more = weights_of(path);
+      for (const std::string& name : more.names()) values.set(name, more.get(name));
+      continue;
+    }
+    const SafetensorsFile file = SafetensorsFile::open(path);
+    for (const std::string& name : file.names()) values.map(name, file, name);
+  }
+  return values;
+}
+
+void run(const ExportOptions& options) {
+  if (options.output.extension() != ".onnx")
+    throw UserError(fmt::format("-o {}: this is no .onnx file", options.output.string()), "usage",
+                    "graphs are exported as ONNX files: give a name that ends with .onnx");
+  ir::Graph graph = graph_of(options);
+  if (options.evaluation) graph = ir::evaluation(graph);
+  if (!options.dims.empty()) graph = ir::with_sizes(graph, given_dims(graph, options.dims));
+  exporting::OnnxOptions how{.opset = options.opset};
+  if (options.external) how.most_bytes = 0;
+  exporting::write_onnx(graph, values_of(options), options.output, how);
+  if (is_model_folder(options.file)) note_ignored_keys(options.file);
+}
+
+/// Throws UserError [usage] for an option that has no effect on this kind of file.
+void require_effects(const CLI::App& command, const ExportOptions& options) {
+  const bool is_folder = is_model_folder(options.file);
+  const std::set<std::string> of_folders{"--part", "--dtype", "--inputs"};
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    const std::string& name = option->get_name();
+    if (!is_folder && of_folders.contains(name))
+      throw UserError(fmt::format("{} has no effect on {}, which is one graph", name, options.file), "usage",
+                      "leave it out, or give a model directory");
+    if (name == "--ops" && (is_folder || has_weights(options.file)))
+      throw UserError(fmt::format("--ops has no effect on {}", options.file), "usage",
+                      "leave it out: only IR text has ops of libraries");
+  }
+}
+
+void add_folder_options(CLI::App& command, ExportOptions& options) {
+  std::vector<std::string> parts;
+  for (const auto& [part, value] : graph_parts()) parts.push_back(part);
+  command.add_option("--part", options.part, "With a directory: part of the model, such as its logits or states")
+      ->check(CLI::IsMember(parts))
+      ->capture_default_str();
+  command.add_option("--dtype", options.dtype, "With a directory: compute dtype; weights keep their stored dtype")
+      ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}))
+      ->capture_default_str();
+  command.add_option("--inputs", options.inputs,
+                     "With a directory: more inputs of the part, as a list of mask, positions and types");
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* command = app.add_subcommand("export", "Write a graph and its weights as an ONNX file");
+  command
+      ->add_option("FILE", options->file,
+                   "IR text file, model directory, ONNX or .pt2 file; the last three have weights")
+      ->required();
+  command->add_option("-o,--output", options->output, "Output file, .onnx")->required();
+  between(command->add_option("--opset", options->opset,
+                              "Version of the ONNX ops; from 23 on, attention and RMS norms are single ops"),
+          18, 23)
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--input", options->values,
+          "Values of parameters and states: .safetensors file, model directory, ONNX or .pt2 file (repeatable; "
+          "later ones take precedence)")
+      ->type_name("FILE");
+  command->add_option("--dim", options->dims, "Size that the file fixes, as name=size (repeatable)");
+  command->add_flag("--evaluation", options->evaluation, "Export the graph without dropout");
+  command->add_flag("--external-data", options->external,
+                    "Write the weights to a second file, as for models of more than 2 GiB");
+  add_ops_option(*command, options->ops);
+  add_folder_options(*command, *options);
+  command->footer(
+      "Examples:\n"
+      "  lathe export gpt2 -o gpt2.onnx\n"
+      "  lathe export Qwen3-0.6B -o qwen.onnx --opset 23 --external-data\n"
+      "  lathe export bert-base-uncased --part states --inputs mask -o bert.onnx\n"
+      "  lathe export mha.lathe --input weights.safetensors -o mha.onnx");
+  command->callback([options, command] {
+    require_effects(*command, *options);
+    run(*options);
+  });
+}
+
+}  // namespace lathe::tools
