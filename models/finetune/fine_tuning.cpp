@@ -28,12 +28,7 @@ void check_data_options(const FineTuneOptions& o) {
   if (int{o.data.empty()} + int{o.text.empty()} + int{o.sources.empty()} != 2)
     throw UserError("there must be one source of training data", "train_options",
                     "give one of data, text and sources");
-  if (!o.valid.empty() && o.valid_share != 0)
-    throw UserError("both a file and a share of the data are given for validation", "finetune_valid",
-                    "give valid or valid_share");
-  if (!(o.valid_share >= 0 && o.valid_share < 1))
-    throw UserError(fmt::format("valid_share {} is not a fraction", o.valid_share), "finetune_valid",
-                    "give a number above 0 and below 1, or a file");
+  require_one_validation(o.valid, o.valid_share);
 }
 
 void check_fine_tune_options(const FineTuneOptions& o) {
@@ -50,8 +45,7 @@ void check_fine_tune_options(const FineTuneOptions& o) {
   require_at_least("validation_batches", o.validation_batches, 0);
   o.optimizer.check();
   require_at_least("steps", o.steps, 0);
-  if (!(o.epochs > 0) || !std::isfinite(o.epochs))
-    throw UserError(fmt::format("epochs is {}", o.epochs), "train_options", "give a number above 0");
+  require_epochs(o.epochs);
 }
 
 }  // namespace

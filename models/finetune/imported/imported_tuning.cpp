@@ -39,20 +39,14 @@ void check_imported_options(const ImportedTuningOptions& o) {
   if (o.compile.ranks)
     throw UserError("a graph of another system is trained by one process", "train_options",
                     "leave out compile.ranks");
-  if (!o.valid.empty() && o.valid_share != 0)
-    throw UserError("both a file and a share of the data are given for validation", "finetune_valid",
-                    "give valid or valid_share");
-  if (!(o.valid_share >= 0 && o.valid_share < 1))
-    throw UserError(fmt::format("valid_share {} is not a fraction", o.valid_share), "finetune_valid",
-                    "give a number above 0 and below 1, or a file");
+  require_one_validation(o.valid, o.valid_share);
   for (const auto& [name, value] :
        {std::pair{"batch", o.batch}, {"evaluate_every", o.evaluate_every}, {"save_every", o.save_every}})
     require_at_least(name, value, 1);
   require_at_least("validation_batches", o.validation_batches, 0);
   require_at_least("steps", o.steps, 0);
   o.optimizer.check();
-  if (!(o.epochs > 0) || !std::isfinite(o.epochs))
-    throw UserError(fmt::format("epochs is {}", o.epochs), "train_options", "give a number above 0");
+  require_epochs(o.epochs);
 }
 
 std::int64_t numbers_of(const ir::Node& argument) { return argument.type.shape.numel().evaluate({}); }
