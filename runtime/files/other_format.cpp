@@ -32,8 +32,7 @@ OtherFormat pytorch() {
 
 OtherFormat exported_graph(const char* kind) {
   return {fmt::format("{}, which holds a graph instead of a model with a configuration and a tokenizer", kind),
-          "commands for graphs read it, such as lathe run; lathe model FILE --loss KIND:OUTPUT,TARGET --step -o "
-          "step.lathe writes its training step"};
+          "commands for graphs read it, such as lathe run; lathe finetune FILE --loss KIND:OUTPUT,TARGET trains it"};
 }
 
 OtherFormat web_page() {

@@ -1,3 +1,4 @@
+#include "runtime/files/npz/npz.h"
 #include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
@@ -50,14 +51,39 @@ TEST_CASE("onnx: the gradient, a profile, a benchmark, a division and a C librar
 TEST_CASE("onnx: commands for model directories say what reads an ONNX file", "[tools][onnx]") {
   const Scratch scratch;
   for (const std::string& command :
-       {"finetune " + model("vit") + "--data a.jsonl -o out", "generate " + model("vit") + "a",
-        "embed " + model("vit") + "a", "eval " + model("vit") + "--text a.txt"}) {
+       {"generate " + model("vit") + "a", "embed " + model("vit") + "a", "eval " + model("vit") + "--text a.txt"}) {
     const auto ran = run_lathe(scratch, command);
     INFO(command << "\n" << ran.err);
     CHECK(ran.status == 1);
     CHECK_THAT(ran.err, Contains("is an ONNX file, which holds a graph") && Contains("[model_folder]") &&
-                            Contains("writes its training step"));
+                            Contains("lathe finetune FILE --loss"));
   }
+}
+
+TEST_CASE("onnx: lathe finetune trains a file on tensors, and lathe export writes the result", "[tools][onnx]") {
+  const Scratch scratch;
+  const std::string command = "finetune " + model("external");
+  lathe::HostTensor x(lathe::f32, {12, 4}), target(lathe::f32, {12, 3});
+  for (std::int64_t i = 0; i < x.numel(); ++i) x.set(i, 0.1 * static_cast<double>(i % 7));
+  lathe::write_npz(scratch.path("train.npz"), {{"x", x}, {"target", target}});
+  const auto trained =
+      run_lathe(scratch, command + "--loss mse:y,target --data train.npz --valid 0.5 --batch 3 --epochs 2 -o tuned");
+  INFO(trained.out << trained.err);
+  CHECK(trained.status == 0);
+  CHECK_THAT(trained.out,
+             Contains("training: 6 examples; validation: 6 examples") && Contains("15 parameters, 15 trained") &&
+                 Contains("4 steps of 3 examples; 2.0 epochs") && Contains("parameters in tuned/model.safetensors"));
+  CHECK(run_lathe(scratch, "export " + model("external") + "--input tuned/model.safetensors -o tuned.onnx").status ==
+        0);
+  const std::string from_onnx = run_lathe(scratch, "run tuned.onnx --random --dim n=2").out;
+  CHECK(from_onnx ==
+        run_lathe(scratch, "run " + model("external") + "--input tuned/model.safetensors --random --dim n=2").out);
+  CHECK(from_onnx != run_lathe(scratch, "run " + model("external") + "--random --dim n=2").out);
+  CHECK_THAT(run_lathe(scratch, command + "--data train.npz").err, Contains("has no loss of its own  [usage]"));
+  CHECK_THAT(run_lathe(scratch, command + "--loss mse:y,target --data train.npz --pack").err,
+             Contains("--pack has no effect on an ONNX or a .pt2 file  [usage]"));
+  CHECK_THAT(run_lathe(scratch, "finetune . --loss mse:y,target --data a.jsonl").err,
+             Contains("--loss has no effect on a model directory  [usage]"));
 }
 
 TEST_CASE("onnx: lathe model writes the graph and the weights of an ONNX file", "[tools][onnx]") {
