@@ -21,9 +21,11 @@ if(LATHE_UNITY)
   set(read_first fmt/core.h fmt/ranges.h algorithm array chrono cmath cstdint filesystem fstream functional iostream limits
                  map memory numeric optional random set span sstream string string_view utility variant vector)
   list(TRANSFORM read_first REPLACE "(.+)" "<\\1>")
-  # Programs precompile the public headers. Tests precompile no header of Lathe, because each must include what it
-  # uses.
-  lathe_precompiled(program ${read_first} ${PROJECT_SOURCE_DIR}/include/lathe/lathe.h)
+  # Programs precompile the public headers, unless there is only the command, whose few units read them about as
+  # fast. Tests precompile no header of Lathe, because each must include what it uses.
+  if(LATHE_TESTS OR LATHE_EXAMPLES OR LATHE_BENCH)
+    lathe_precompiled(program ${read_first} ${PROJECT_SOURCE_DIR}/include/lathe/lathe.h)
+  endif()
   if(LATHE_TESTS)
     lathe_precompiled(test ${read_first} <catch2/catch.hpp>)
   endif()
@@ -39,6 +41,9 @@ function(lathe_program target)
   list(GET kind -1 kind)
   if(LATHE_UNITY)
     target_compile_options(${target} PRIVATE -O0 -g0)
+    if(NOT TARGET lathe_precompiled_${kind})
+      return()
+    endif()
     target_precompile_headers(${target} REUSE_FROM lathe_precompiled_${kind})
     target_link_libraries(${target} PRIVATE fmt::fmt)  # its options were used for the precompiled headers
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -49,7 +54,8 @@ endfunction()
 
 # Compiles the files of a target as a few units of adjacent files, so that headers are parsed and templates
 # instantiated a few times instead of hundreds. Names in a file's unnamed namespace must therefore be unique in the
-# enclosing namespace. Units have equal size, so that all cores finish together.
+# enclosing namespace. Units have equal size, so that all cores finish together. Those of programs are smaller, because
+# a build ends with them.
 function(lathe_unity target)
   if(NOT LATHE_UNITY)
     return()
@@ -63,7 +69,11 @@ function(lathe_unity target)
   get_target_property(sources ${target} SOURCES)
   list(SORT sources)
   list(LENGTH sources count)
-  math(EXPR units "(${count} + 79) / 80")
+  set(files 80)
+  if(type STREQUAL EXECUTABLE)
+    set(files 40)
+  endif()
+  math(EXPR units "(${count} + ${files} - 1) / ${files}")
   set(index 0)
   foreach(source ${sources})
     math(EXPR unit "${index} * ${units} / ${count}")
