@@ -33,7 +33,7 @@ ParameterFilter names_with_any(const Parameters& parameters, const std::vector<s
   const std::vector<std::string> names = parameters.names();
   for (const std::string& text : texts)
     if (std::ranges::none_of(names, [&](const std::string& name) { return name.find(text) != std::string::npos; }))
-      throw UserError(fmt::format("no parameter has a name with {}, which is to be frozen", text), "import_frozen",
+      throw UserError(fmt::format("cannot freeze {}: no parameter has this text in its name", text), "import_frozen",
                       fmt::format("the parameters are {}", fmt::join(names, ", ")));
   return names_with(texts);
 }

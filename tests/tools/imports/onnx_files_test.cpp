@@ -114,7 +114,7 @@ TEST_CASE("onnx: lathe model writes the loss and the training step of an ONNX fi
   CHECK_THAT(run_lathe(scratch, "model " + model("external") + "--layers 3").err,
              Contains("--layers has no effect on") && Contains("[usage]"));
   CHECK_THAT(run_lathe(scratch, "model " + model("external") + loss + "--step --freeze nothing").err,
-             Contains("no parameter has a name with nothing, which is to be frozen  [import_frozen]"));
+             Contains("cannot freeze nothing: no parameter has this text in its name  [import_frozen]"));
   CHECK_THAT(run_lathe(scratch, "model gpt --loss mse:y,target").err, Contains("gpt has a loss of its own  [usage]"));
 }
 
