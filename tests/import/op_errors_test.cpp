@@ -10,7 +10,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// Returns the error of a model with one node "/op" and inputs a, b, c of these sizes.
+/// Returns the error of a model with one node "/op". `inputs` has the sizes of its inputs a, b, c.
 std::string error_of(std::string_view op, const std::vector<Sizes>& inputs, const std::vector<Message>& attributes,
                      std::string_view domain = "") {
   ModelWriter model(27);

@@ -54,8 +54,8 @@ endfunction()
 
 # Compiles the files of a target as a few units of adjacent files, so that headers are parsed and templates
 # instantiated a few times instead of hundreds. Names in a file's unnamed namespace must therefore be unique in the
-# enclosing namespace. Units have equal size, so that all cores finish together. Those of programs are smaller, because
-# a build ends with them.
+# enclosing namespace. Units have equal size, so that all cores finish together. A build ends with the units of
+# programs, so they are smaller.
 function(lathe_unity target)
   if(NOT LATHE_UNITY)
     return()

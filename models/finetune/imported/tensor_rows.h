@@ -15,7 +15,7 @@ namespace lathe {
 /// Examples for a graph: one tensor per input, by its name. The first dim of each tensor counts the examples.
 class TensorRows {
  public:
-  /// Reads a .safetensors or an .npz file. Throws the UserErrors of these files, and those of the constructor.
+  /// Reads a .safetensors or an .npz file. Throws the UserErrors of SafetensorsFile, NpzFile and the constructor.
   static TensorRows read(const std::filesystem::path& file);
   /// Throws UserError [finetune_data] for tensors without a first dim, or with different numbers of examples, and if
   /// there is no example. `source` names the file in errors.
