@@ -142,24 +142,17 @@ class FineTuning::Run {
   }
 
   TrainerOptions trainer_options(const ir::Graph& evaluation, const CompileOptions& compile) {
-    TrainerOptions options{
-        .folder = run_.folder(),
-        .save_every = o_.save_every * o_.accumulate,
-        .save_constants = false,
-        .settings = {.fixed = fixed_settings(), .changeable = changeable_settings()},
-        .compile = compile,
-        .after_step = [this](const StepReport& step) { after_step(step); },
-        .after_evaluation_batch = [this](const EvaluationReport& report) { run_.observer().validating(report); },
-        .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss, false); },
-        .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, history()); },
-        .stop = o_.stop,
-        .can_restart = true,
-        .before_replay =
-            [this](std::int64_t first, std::int64_t last) {
-              run_.observer().replaying((first - 1) / o_.accumulate + 1, (last - 1) / o_.accumulate + 1);
-            },
-        .advice = o_.advice,
+    TrainerOptions options = run_.trainer_options(compile, fixed_settings(), changeable_settings());
+    options.save_every = o_.save_every * o_.accumulate;
+    options.save_constants = false;
+    options.after_step = [this](const StepReport& step) { after_step(step); };
+    options.after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss, false); };
+    options.after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, history()); };
+    options.stop = o_.stop;
+    options.before_replay = [this](std::int64_t first, std::int64_t last) {
+      run_.observer().replaying((first - 1) / o_.accumulate + 1, (last - 1) / o_.accumulate + 1);
     };
+    options.advice = o_.advice;
     if (const TokenBatches* valid = data_->validation()) {
       const std::int64_t count = validation_batches();
       options.evaluation =
@@ -196,9 +189,8 @@ class FineTuning::Run {
     const TokenBatches& batches = data_->training();
     const std::int64_t rows_per_step = o_.batch * o_.accumulate;
     const auto rows = static_cast<double>(batches.rows());
-    const Checkpoint* const checkpoint = run_.checkpoint();
     const bool validates = data_->validation() != nullptr;
-    run_.observer().started(
+    run_.report_start(
         {.step = trainer_->executable(),
          .sizes = sizes_,
          .model = model_->graph().kind(),
@@ -211,10 +203,8 @@ class FineTuning::Run {
          .tokens_per_step = static_cast<double>(batches.tokens()) / rows * static_cast<double>(rows_per_step),
          .validation_batches = validates ? validation_batches() : 0,
          .all_validation_batches = validates ? data_->validation()->evaluation_batches() : 0,
-         .sharding = run_.sharding(""),
-         .completed = updates_done(),
-         .checkpoint = checkpoint ? std::optional(checkpoint->folder) : std::nullopt,
-         .changed_settings = trainer_->changed_settings()});
+         .completed = updates_done()},
+        *trainer_);
   }
 
   /// Returns the number of batches of a validation. There must be validation examples.

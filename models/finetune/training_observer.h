@@ -50,11 +50,11 @@ struct TrainingStart {
   double epochs = 0;                                                ///< passes over the rows; 0 for TextTraining
   double tokens_per_step = 0;                                       ///< or characters, without padding
   std::int64_t validation_batches = 0, all_validation_batches = 0;  ///< per validation, and of all data
-  std::string sharding;  ///< "--mesh data=4 --split B:data"; empty for one process
+  std::string sharding = {};  ///< "--mesh data=4 --split B:data"; empty for one process
   /// For a resumed run: the completed steps, the checkpoint, and a line for each setting that changed.
   std::int64_t completed = 0;
   std::optional<std::filesystem::path> checkpoint = {};
-  const std::vector<std::string>& changed_settings;
+  std::vector<std::string> changed_settings = {};
 };
 
 struct Validation {

@@ -113,13 +113,20 @@ TEST_CASE("frozen parameters of an ONNX file keep their values", "[finetune][onn
   CHECK(error_label([&] { ImportedTuning(options).run(); }) == "import_frozen");
 }
 
-TEST_CASE("each pass over the examples uses every example once", "[finetune]") {
+TEST_CASE("examples of tensors: chosen rows, and a part for validation", "[finetune]") {
   Tensors tensors;
   tensors.set("x", HostTensor::of<std::int64_t>({5, 1}, {10, 11, 12, 13, 14}));
   const TensorRows rows(std::move(tensors), "rows");
   const std::vector<std::uint32_t> order{4, 0, 0};
-  const Tensors taken = rows.gather(order);
+  Tensors taken;
+  rows.gather(order, taken);
   CHECK(taken.at("x").to_string() == HostTensor::of<std::int64_t>({3, 1}, {14, 10, 10}).to_string());
+  const std::byte* const memory = taken.at("x").data();
+  rows.gather(std::vector<std::uint32_t>{1, 2, 3}, taken);
+  CHECK(taken.at("x").to_string() == HostTensor::of<std::int64_t>({3, 1}, {11, 12, 13}).to_string());
+  CHECK(taken.at("x").data() == memory);
+  rows.gather(std::vector<std::uint32_t>{1, 2}, taken);
+  CHECK(taken.at("x").to_string() == HostTensor::of<std::int64_t>({2, 1}, {11, 12}).to_string());
   const auto [apart, rest] = rows.split_off(0.5, 1);
   CHECK(apart.count() == 2);
   CHECK(rest.count() == 3);

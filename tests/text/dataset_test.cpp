@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <set>
 
 #include "models/text/dataset/chat_spans.h"
+#include "models/text/dataset/epoch_order.h"
 #include "models/text/dataset/read_examples.h"
 #include "models/text/dataset/token_batches.h"
 #include "tests/support/texts/test_data.h"
@@ -288,6 +290,21 @@ TEST_CASE("batches of packed rows: no row is longer, nothing is lost, positions 
     }
   }
   CHECK(std::ssize(seen) == batches.tokens());
+}
+
+TEST_CASE("each pass over the examples uses every example once, in its own order") {
+  const EpochOrder order(50, 7), again(50, 7);
+  std::set<std::vector<std::uint32_t>> orders;
+  for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
+    std::vector<std::uint32_t> pass;
+    for (std::int64_t i = 0; i < 50; ++i) pass.push_back(order.at(epoch * 50 + i));
+    orders.insert(pass);
+    CHECK(std::set(pass.begin(), pass.end()).size() == 50);
+    CHECK(*std::ranges::max_element(pass) == 49);
+  }
+  CHECK(orders.size() == 4);
+  for (const std::int64_t position : {199, 3, 120, 0}) CHECK(again.at(position) == order.at(position));
+  CHECK(EpochOrder(1, 3).at(12) == 0);
 }
 
 TEST_CASE("batches depend only on seed and step, and visit each row once per epoch") {

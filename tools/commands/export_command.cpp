@@ -7,7 +7,7 @@
 #include "models/export/export.h"
 #include "passes/transforms/evaluation.h"
 #include "passes/transforms/sizes/known_sizes.h"
-#include "runtime/files/safetensors/safetensors.h"
+#include "runtime/files/tensors/tensor_file.h"
 #include "tools/commands/commands.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
@@ -45,8 +45,8 @@ Parameters values_of(const ExportOptions& options) {
       for (const std::string& name : more.names()) values.set(name, more.get(name));
       continue;
     }
-    const SafetensorsFile file = SafetensorsFile::open(path);
-    for (const std::string& name : file.names()) values.map(name, file, name);
+    const TensorFile file = TensorFile::open(path);
+    for (const std::string& name : file.names()) values.set(name, file.mapped(name));
   }
   return values;
 }
@@ -108,10 +108,9 @@ void add_export(CLI::App& app) {
           18, 23)
       ->capture_default_str();
   command
-      ->add_option(
-          "--input", options->values,
-          "Values of parameters and states: .safetensors file, model directory, ONNX or .pt2 file (repeatable; "
-          "later ones take precedence)")
+      ->add_option("--input", options->values,
+                   "Values of parameters and states: .safetensors or .npz file, model directory, ONNX or .pt2 file "
+                   "(repeatable; later ones take precedence)")
       ->type_name("FILE");
   command->add_option("--dim", options->dims, "Size that the file fixes, as name=size (repeatable)");
   command->add_flag("--evaluation", options->evaluation, "Export the graph without dropout");

@@ -10,8 +10,8 @@
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/text/parser.h"
 #include "ir/kernel/verify/verifier.h"
+#include "runtime/files/tensors/tensor_file.h"
 #include "tools/inputs/files.h"
-#include "tools/inputs/tensor_file.h"
 
 namespace lathe::tools {
 

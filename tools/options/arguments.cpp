@@ -11,8 +11,8 @@
 #include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "passes/check/made_up_value.h"
+#include "runtime/files/tensors/tensor_file.h"
 #include "tools/inputs/files.h"
-#include "tools/inputs/tensor_file.h"
 #include "tools/options/number_option.h"
 
 namespace lathe::tools {

@@ -17,7 +17,7 @@
 #include "models/finetune/run/run_checks.h"
 #include "models/finetune/run/run_context.h"
 #include "models/import/loss/training_graphs.h"
-#include "models/text/dataset/token_batches.h"
+#include "models/text/dataset/epoch_order.h"
 #include "runtime/files/file_io.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/safetensors/safetensors.h"
@@ -62,7 +62,8 @@ class ImportedTuning::Run {
 
   TrainingResult run() {
     if (!trainer_) prepare();
-    const bool done = trainer_->run([&](std::int64_t step) { return batch(step); }, steps_);
+    const bool done =
+        trainer_->run([this](std::int64_t step) -> const Tensors& { return training_batch(step); }, steps_);
     if (!done) return result(true, {});
     write();
     if (!valid_) return result(false, {});
@@ -98,6 +99,8 @@ class ImportedTuning::Run {
       throw UserError(
           fmt::format("there are {} validation examples, fewer than a batch of {}", valid_->count(), o_.batch),
           "finetune_valid", "give more of them, or a smaller batch");
+    order_.emplace(rows_->count(), o_.seed);
+    batch_rows_.resize(static_cast<std::size_t>(o_.batch));
     if (steps_ == 0)
       steps_ = o_.steps > 0
                    ? o_.steps
@@ -153,48 +156,33 @@ class ImportedTuning::Run {
   }
 
   TrainerOptions trainer_options(const ir::Graph& evaluation, const CompileOptions& compile) {
-    TrainerOptions options{
-        .folder = run_.folder(),
-        .save_every = o_.save_every,
-        .save_constants = false,
-        .settings = {.fixed = fixed_settings(), .changeable = changeable_settings()},
-        .compile = compile,
-        .after_step = [this](const StepReport& step) { after_step(step); },
-        .after_evaluation_batch = [this](const EvaluationReport& report) { run_.observer().validating(report); },
-        .after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss, false); },
-        .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, trainer_->history()); },
-        .stop = o_.stop,
-        .can_restart = true,
-        .before_replay = [this](std::int64_t first, std::int64_t last) { run_.observer().replaying(first, last); },
-        .advice = o_.advice,
-    };
+    TrainerOptions options = run_.trainer_options(compile, fixed_settings(), changeable_settings());
+    options.save_every = o_.save_every;
+    options.save_constants = false;
+    options.after_step = [this](const StepReport& step) { after_step(step); };
+    options.after_evaluation = [this](const LossPoint& at) { after_evaluation(at.loss, false); };
+    options.after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, trainer_->history()); };
+    options.stop = o_.stop;
+    options.advice = o_.advice;
     if (valid_)
-      options.evaluation = Evaluation{.graph = evaluation,
-                                      .batches = [this](std::int64_t i) { return validation_batch(i); },
-                                      .count = validation_batches(),
-                                      .every = o_.evaluate_every};
+      options.evaluation =
+          Evaluation{.graph = evaluation,
+                     .batches = [this](std::int64_t i) -> const Tensors& { return validation_batch(i); },
+                     .count = validation_batches(),
+                     .every = o_.evaluate_every};
     return options;
   }
 
-  /// Returns the examples of a step. Each pass over the examples has its own order.
-  Tensors batch(std::int64_t step) {
-    std::vector<std::uint32_t> rows;
-    for (std::int64_t i = step * o_.batch; i < (step + 1) * o_.batch; ++i) {
-      const std::int64_t epoch = i / rows_->count();
-      if (epoch != epoch_) {
-        order_ = shuffled(rows_->count(), o_.seed, static_cast<std::uint64_t>(epoch));
-        epoch_ = epoch;
-      }
-      rows.push_back(order_[static_cast<std::size_t>(i % rows_->count())]);
-    }
-    return rows_->gather(rows);
+  const Tensors& training_batch(std::int64_t step) {
+    for (std::int64_t i = 0; i < o_.batch; ++i) batch_rows_[i] = order_->at(step * o_.batch + i);
+    rows_->gather(batch_rows_, batch_);
+    return batch_;
   }
 
-  Tensors validation_batch(std::int64_t index) const {
-    std::vector<std::uint32_t> rows;
-    for (std::int64_t i = index * o_.batch; i < (index + 1) * o_.batch; ++i)
-      rows.push_back(static_cast<std::uint32_t>(i));
-    return valid_->gather(rows);
+  const Tensors& validation_batch(std::int64_t index) {
+    for (std::int64_t i = 0; i < o_.batch; ++i) batch_rows_[i] = static_cast<std::uint32_t>(index * o_.batch + i);
+    valid_->gather(batch_rows_, batch_);
+    return batch_;
   }
 
   /// Validations use whole batches, because their losses are averaged.
@@ -222,23 +210,20 @@ class ImportedTuning::Run {
   }
 
   void report_start() {
-    const Checkpoint* const checkpoint = run_.checkpoint();
     const std::string name = o_.file.filename().string();
-    run_.observer().started({.step = trainer_->executable(),
-                             .sizes = sizes_,
-                             .model = name,
-                             .parameters = parameters_,
-                             .trained = trained_,
-                             .rows_per_step = o_.batch,
-                             .steps = steps_,
-                             .epochs = static_cast<double>(steps_ * o_.batch) / static_cast<double>(rows_->count()),
-                             .tokens_per_step = static_cast<double>(o_.batch),
-                             .validation_batches = valid_ ? validation_batches() : 0,
-                             .all_validation_batches = valid_ ? all_validation_batches() : 0,
-                             .sharding = "",
-                             .completed = trainer_->step(),
-                             .checkpoint = checkpoint ? std::optional(checkpoint->folder) : std::nullopt,
-                             .changed_settings = trainer_->changed_settings()});
+    run_.report_start({.step = trainer_->executable(),
+                       .sizes = sizes_,
+                       .model = name,
+                       .parameters = parameters_,
+                       .trained = trained_,
+                       .rows_per_step = o_.batch,
+                       .steps = steps_,
+                       .epochs = static_cast<double>(steps_ * o_.batch) / static_cast<double>(rows_->count()),
+                       .tokens_per_step = static_cast<double>(o_.batch),
+                       .validation_batches = valid_ ? validation_batches() : 0,
+                       .all_validation_batches = valid_ ? all_validation_batches() : 0,
+                       .completed = trainer_->step()},
+                      *trainer_);
   }
 
   void after_step(const StepReport& step) {
@@ -287,8 +272,9 @@ class ImportedTuning::Run {
   std::int64_t parameters_ = 0, trained_ = 0;
   std::optional<Trainer> trainer_;
   std::optional<MetricsFile> metrics_;
-  std::int64_t epoch_ = -1;
-  std::vector<std::uint32_t> order_;  ///< of the examples in this epoch
+  std::optional<EpochOrder> order_;
+  std::vector<std::uint32_t> batch_rows_;  ///< numbers of the examples in batch_
+  Tensors batch_;                          ///< reused for each step and each validation batch
 };
 
 ImportedTuning::ImportedTuning(ImportedTuningOptions options) : run_(std::make_unique<Run>(std::move(options))) {}

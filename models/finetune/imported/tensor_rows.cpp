@@ -8,12 +8,11 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/op/op.h"
-#include "models/text/dataset/token_batches.h"
+#include "models/text/dataset/epoch_order.h"
 #include "runtime/files/file_io.h"
-#include "runtime/files/npz/npz.h"
 #include "runtime/files/paths.h"
-#include "runtime/files/safetensors/safetensors.h"
 #include "runtime/files/sha256.h"
+#include "runtime/files/tensors/tensor_file.h"
 
 namespace lathe {
 
@@ -58,14 +57,9 @@ void check_shape(const HostTensor& tensor, const ir::Node& input, std::int64_t b
 }  // namespace
 
 TensorRows TensorRows::read(const std::filesystem::path& file) {
+  const TensorFile content = TensorFile::open(file);
   Tensors tensors;
-  if (file.extension() == ".npz") {
-    const NpzFile npz = NpzFile::open(file);
-    for (const std::string& name : npz.names()) tensors.emplace(name, npz.tensor(name));
-  } else {
-    const SafetensorsFile safetensors = SafetensorsFile::open(file);
-    for (const std::string& name : safetensors.names()) tensors.emplace(name, safetensors.mapped(name));
-  }
+  for (const std::string& name : content.names()) tensors.emplace(name, content.mapped(name));
   return {std::move(tensors), quote_path(file)};
 }
 
@@ -119,17 +113,23 @@ DimBindings TensorRows::sizes(const ir::Graph& graph, std::int64_t batch) const 
   return sizes;
 }
 
-Tensors TensorRows::gather(std::span<const std::uint32_t> rows) const {
-  Tensors batch;
+void TensorRows::gather(std::span<const std::uint32_t> rows, Tensors& batch) const {
+  const auto count = static_cast<std::int64_t>(rows.size());
   for (const auto& [name, tensor] : tensors_) {
+    HostTensor& to = batch.try_emplace(name).first->second;
     std::vector<std::int64_t> shape = tensor.shape();
-    shape[0] = static_cast<std::int64_t>(rows.size());
-    HostTensor& to = batch.emplace(name, HostTensor(tensor.dtype(), std::move(shape))).first->second;
+    shape[0] = count;
+    if (to.dtype() != tensor.dtype() || to.shape() != shape) to = HostTensor(tensor.dtype(), std::move(shape));
     const std::size_t bytes = tensor.bytes() / static_cast<std::size_t>(count_);
     for (std::size_t i = 0; i < rows.size() && bytes > 0; ++i)
       std::memcpy(to.data() + i * bytes, tensor.data() + rows[i] * bytes, bytes);
   }
-  return batch;
+}
+
+TensorRows TensorRows::part(std::span<const std::uint32_t> rows) const {
+  Tensors tensors;
+  gather(rows, tensors);
+  return {std::move(tensors), source_};
 }
 
 std::pair<TensorRows, TensorRows> TensorRows::split_off(double share, std::uint64_t seed) const {
@@ -141,7 +141,7 @@ std::pair<TensorRows, TensorRows> TensorRows::split_off(double share, std::uint6
   const std::vector<std::uint32_t> order = shuffled(count_, seed, UINT64_MAX);
   const std::span<const std::uint32_t> all(order);
   const auto first = static_cast<std::size_t>(apart);
-  return {TensorRows(gather(all.first(first)), source_), TensorRows(gather(all.subspan(first)), source_)};
+  return {part(all.first(first)), part(all.subspan(first))};
 }
 
 std::string TensorRows::hash() const {

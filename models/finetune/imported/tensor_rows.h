@@ -31,8 +31,9 @@ class TensorRows {
   /// Returns the unknown dims of the graph whose sizes follow from the tensors and the number of examples per batch.
   DimBindings sizes(const ir::Graph& graph, std::int64_t batch) const;
 
-  /// Returns the examples with these numbers, in this order.
-  Tensors gather(std::span<const std::uint32_t> rows) const;
+  /// Copies the examples with these numbers to `batch`, in this order. Tensors of the batch that have the right
+  /// dtypes and shapes are reused.
+  void gather(std::span<const std::uint32_t> rows, Tensors& batch) const;
   /// Returns two parts: a share of the examples, at least one, chosen by `seed`, and the rest. Throws UserError
   /// [finetune_valid] for fewer than two examples.
   std::pair<TensorRows, TensorRows> split_off(double share, std::uint64_t seed) const;
@@ -40,6 +41,8 @@ class TensorRows {
   std::string hash() const;
 
  private:
+  TensorRows part(std::span<const std::uint32_t> rows) const;
+
   Tensors tensors_;
   std::string source_;
   std::int64_t count_ = 0;

@@ -207,46 +207,39 @@ class TextTraining::Run {
   }
 
   TrainerOptions trainer_options(const ir::Graph& evaluation, const CompileOptions& compile) {
-    return {
-        .evaluation = Evaluation{.graph = evaluation,
-                                 .batches = [this](std::int64_t i) -> const Tensors& {
-                                   validation_batches_->sequential(i, batch_.at("tokens"));
-                                   return batch_;
-                                 },
-                                 .count = frequent_batches(),
-                                 .every = o_.evaluate_every},
-        .folder = run_.folder(),
-        .save_every = o_.save_every,
-        .settings = {.fixed = fixed_settings(), .changeable = changeable_settings(), .kept = kept_settings()},
-        .compile = compile,
-        .after_step = [this](const StepReport& step) { run_.observer().step_done(step); },
-        .after_evaluation_batch = [this](const EvaluationReport& report) { run_.observer().validating(report); },
-        .after_evaluation =
-            [this](const LossPoint& at) { run_.observer().validated(validation(at.loss, frequent_batches())); },
-        .after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, trainer_->history()); },
-        .stop = o_.stop,
-        .can_restart = true,
-        .before_replay = [this](std::int64_t first, std::int64_t last) { run_.observer().replaying(first, last); },
-        .advice = o_.advice,
+    TrainerOptions options = run_.trainer_options(compile, fixed_settings(), changeable_settings());
+    options.evaluation = Evaluation{.graph = evaluation,
+                                    .batches = [this](std::int64_t i) -> const Tensors& {
+                                      validation_batches_->sequential(i, batch_.at("tokens"));
+                                      return batch_;
+                                    },
+                                    .count = frequent_batches(),
+                                    .every = o_.evaluate_every};
+    options.save_every = o_.save_every;
+    options.settings.kept = kept_settings();
+    options.after_step = [this](const StepReport& step) { run_.observer().step_done(step); };
+    options.after_evaluation = [this](const LossPoint& at) {
+      run_.observer().validated(validation(at.loss, frequent_batches()));
     };
+    options.after_save = [this](const std::filesystem::path& to) { run_.observer().saved(to, trainer_->history()); };
+    options.stop = o_.stop;
+    options.advice = o_.advice;
+    return options;
   }
 
   void report_start() {
-    const Checkpoint* const checkpoint = run_.checkpoint();
-    run_.observer().started({.step = trainer_->executable(),
-                             .sizes = sizes_,
-                             .model = o_.model.kind,
-                             .parameters = parameter_count_,
-                             .trained = parameter_count_,
-                             .rows_per_step = o_.batch,
-                             .steps = o_.steps,
-                             .tokens_per_step = static_cast<double>(o_.batch * o_.model.context),
-                             .validation_batches = frequent_batches(),
-                             .all_validation_batches = all_validation_batches(),
-                             .sharding = run_.sharding(""),
-                             .completed = trainer_->step(),
-                             .checkpoint = checkpoint ? std::optional(checkpoint->folder) : std::nullopt,
-                             .changed_settings = trainer_->changed_settings()});
+    run_.report_start({.step = trainer_->executable(),
+                       .sizes = sizes_,
+                       .model = o_.model.kind,
+                       .parameters = parameter_count_,
+                       .trained = parameter_count_,
+                       .rows_per_step = o_.batch,
+                       .steps = o_.steps,
+                       .tokens_per_step = static_cast<double>(o_.batch * o_.model.context),
+                       .validation_batches = frequent_batches(),
+                       .all_validation_batches = all_validation_batches(),
+                       .completed = trainer_->step()},
+                      *trainer_);
   }
 
   /// Returns the number of batches that contain each window of the validation text about once.

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <utility>
 #include <vector>
 
 #include "ir/support/error.h"
@@ -57,6 +58,25 @@ CompileOptions RunContext::step_options(const DimBindings& sizes) const {
   if (step.tune && step.tune->dims.empty()) step.tune->dims = sizes;
   if (ranks() && step.threads == 0) step.threads = threads_per_process(*ranks());
   return step;
+}
+
+TrainerOptions RunContext::trainer_options(const CompileOptions& step, Settings fixed, Settings changeable) const {
+  TrainingObserver* const observer = observer_;
+  return {
+      .folder = folder_,
+      .settings = {.fixed = std::move(fixed), .changeable = std::move(changeable)},
+      .compile = step,
+      .after_evaluation_batch = [observer](const EvaluationReport& report) { observer->validating(report); },
+      .can_restart = true,
+      .before_replay = [observer](std::int64_t first, std::int64_t last) { observer->replaying(first, last); },
+  };
+}
+
+void RunContext::report_start(TrainingStart start, const Trainer& trainer) const {
+  start.sharding = sharding("");
+  if (checkpoint()) start.checkpoint = checkpoint()->folder;
+  start.changed_settings = trainer.changed_settings();
+  observer().started(start);
 }
 
 DimBindings RunContext::sizes_here(DimBindings sizes) const {

@@ -9,10 +9,11 @@
 #include "runtime/compile.h"
 #include "runtime/train/run_folder.h"
 #include "runtime/train/run_settings.h"
+#include "runtime/train/trainer.h"
 
 namespace lathe {
 
-/// What TextTraining and FineTuning have in common: the processes of a run, its folder and its observer.
+/// The parts that all training runs share: the processes of a run, its folder and its observer.
 class RunContext {
  public:
   /// Throws UserError [train_options] for options of compile() that the run sets itself. `observer` may be null.
@@ -44,6 +45,11 @@ class RunContext {
   CompileOptions step_options(const DimBindings& sizes) const;
   /// Returns the sizes of dims on this process.
   DimBindings sizes_here(DimBindings sizes) const;
+  /// Returns the options of a trainer that all runs have: the folder, the options of the step, and events that go to
+  /// the observer as they are.
+  TrainerOptions trainer_options(const CompileOptions& step, Settings fixed, Settings changeable) const;
+  /// Reports the start of a run. Fills in the parts of `start` that the trainer and this object have.
+  void report_start(TrainingStart start, const Trainer& trainer) const;
   /// Returns the mesh and the shards as options of the command; `alone` for one process.
   std::string sharding(const std::string& alone) const;
 

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "ir/support/error.h"
-#include "ir/support/numbers/philox.h"
 
 namespace lathe {
 
@@ -13,9 +12,6 @@ namespace {
 
 constexpr std::int64_t no_label = -100,
                        multiple = 16;  // row lengths are multiples of this, so that there are few different ones
-
-std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
-std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
 /// Packs examples into rows of `context` tokens by best fit decreasing: longest examples first, each into the fullest
 /// row with enough room. Rows are ordered by their first examples, and each row is sorted.
@@ -47,18 +43,6 @@ std::vector<std::vector<std::size_t>> packed(const std::vector<Example>& example
 
 }  // namespace
 
-std::vector<std::uint32_t> shuffled(std::int64_t n, std::uint64_t seed, std::uint64_t stream) {
-  LATHE_ASSERT(n >= 0 && n <= UINT32_MAX);
-  std::vector<std::uint32_t> order(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), std::uint32_t{0});
-  for (std::size_t i = order.size(); i > 1; --i) {
-    const PhiloxWords words = philox({low(i), high(i), low(stream), high(stream)}, {low(seed), high(seed)});
-    const std::uint64_t draw = std::uint64_t{words[0]} << 32 | words[1];
-    std::swap(order[i - 1], order[draw % i]);
-  }
-  return order;
-}
-
 std::vector<Example> split_off(std::vector<Example>& examples, double share, std::uint64_t seed) {
   const auto n = static_cast<std::int64_t>(examples.size());
   LATHE_ASSERT(share > 0 && share < 1 && n >= 2);
@@ -85,15 +69,7 @@ TokenBatches::TokenBatches(std::vector<Example> examples, const BatchOptions& op
   } else {
     for (std::size_t i = 0; i < examples_.size(); ++i) rows_.push_back({i});
   }
-}
-
-const TokenBatches::Row& TokenBatches::row_of(std::int64_t n) const {
-  const std::int64_t epoch = n / rows();
-  if (epoch != epoch_) {
-    order_ = shuffled(rows(), options_.seed, static_cast<std::uint64_t>(epoch));
-    epoch_ = epoch;
-  }
-  return rows_[order_[n % rows()]];
+  order_.emplace(rows(), options.seed);
 }
 
 std::int64_t TokenBatches::labels_of(const Row& row) const {

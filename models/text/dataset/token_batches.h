@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/support/tensors/tensors.h"
+#include "models/text/dataset/epoch_order.h"
 #include "models/text/dataset/example.h"
 
 namespace lathe {
@@ -58,7 +60,7 @@ class TokenBatches {
  private:
   using Row = std::vector<std::size_t>;  ///< indices of examples
   /// Returns row n of the training, counted across epochs.
-  const Row& row_of(std::int64_t n) const;
+  const Row& row_of(std::int64_t n) const { return rows_[order_->at(n)]; }
   Tensors tensors(const std::vector<const Row*>& rows, double weight) const;
   void write(const Row& row, std::int64_t at, std::int64_t length, Tensors& to) const;
   std::int64_t labels_of(const Row& row) const;
@@ -68,12 +70,8 @@ class TokenBatches {
   std::vector<Example> examples_;
   std::vector<Row> rows_;
   std::int64_t tokens_ = 0, predictions_ = 0;
-  mutable std::int64_t epoch_ = -1;           ///< epoch of order_
-  mutable std::vector<std::uint32_t> order_;  ///< order of the rows
+  std::optional<EpochOrder> order_;  ///< of the rows
 };
-
-/// Returns 0 .. n-1 in an order that depends only on seed and stream (Fisher-Yates shuffle).
-std::vector<std::uint32_t> shuffled(std::int64_t n, std::uint64_t seed, std::uint64_t stream);
 
 /// Removes a share of the examples, at least one, and returns them in their order. The seed determines the selection.
 std::vector<Example> split_off(std::vector<Example>& examples, double share, std::uint64_t seed);

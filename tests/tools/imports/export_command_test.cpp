@@ -1,3 +1,5 @@
+#include "runtime/files/tensors/tensor_file.h"
+#include "runtime/parameters/parameters.h"
 #include "tests/support/texts/test_data.h"
 #include "tests/tools/command.h"
 
@@ -39,6 +41,9 @@ TEST_CASE("export: IR text with values, which gives the same outputs", "[tools][
   INFO(wrote.err);
   CHECK(wrote.status == 0);
   CHECK(run_lathe(scratch, "run gpt.onnx --random --dim B=2,T=5").status == 0);
+  lathe::write_tensors(scratch.path("w.npz"), lathe::Parameters::load(scratch.path("w.safetensors")).values());
+  CHECK(run_lathe(scratch, "export gpt.lathe --input w.npz --evaluation -o npz.onnx").status == 0);
+  CHECK(scratch.read("npz.onnx") == scratch.read("gpt.onnx"));
   const auto none = run_lathe(scratch, "export gpt.lathe --evaluation -o none.onnx");
   CHECK(none.status == 1);
   CHECK_THAT(none.err, Contains("of @gpt have no values  [export_values]"));

@@ -4,11 +4,12 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "runtime/files/npz/npz.h"
 #include "runtime/files/safetensors/safetensors.h"
 
-namespace lathe::tools {
+namespace lathe {
 
 /// A file with tensors by name: .npz, or otherwise .safetensors.
 class TensorFile {
@@ -16,8 +17,12 @@ class TensorFile {
   /// Throws the UserErrors of NpzFile and SafetensorsFile.
   static TensorFile open(const std::filesystem::path& path);
 
+  std::vector<std::string> names() const;
   bool contains(std::string_view name) const;
   HostTensor tensor(std::string_view name) const;
+  /// Returns the tensor in place in a .safetensors file, under the conditions of SafetensorsFile::mapped(); a copy
+  /// from an .npz file.
+  HostTensor mapped(std::string_view name) const;
 
  private:
   using Content = std::variant<SafetensorsFile, NpzFile>;
@@ -29,4 +34,4 @@ class TensorFile {
 /// write_safetensors().
 void write_tensors(const std::filesystem::path& path, const Tensors& tensors);
 
-}  // namespace lathe::tools
+}  // namespace lathe
