@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "ir/tensor/text/parser.h"
 #include "tests/support/graphs/interpreted.h"
@@ -163,6 +164,12 @@ TEST_CASE("composites match their expansion, run-time checks included") {
   };
   CHECK(run(4).at("flat").same_bits(HostTensor::from({4}, {1, 3, 2, 4}, f64)));
   CHECK(error_label([&] { run(3); }) == "view_numel");
+}
+
+TEST_CASE("host tensors print NaN without its sign, which has no meaning") {
+  const double nan = std::nan("");
+  CHECK(HostTensor::of<double>({2}, {nan, std::copysign(nan, -1.0)}).to_string() == "f64[2] [nan, nan]");
+  CHECK(HostTensor::of<double>({2}, {-nan, -1.5}).cast(bf16).to_string() == "bf16[2] [nan, -1.5]");
 }
 
 TEST_CASE("empty tensors are not looped over, for any number of rows") {

@@ -30,7 +30,7 @@ bool has(std::string_view labels, char c) { return labels.find(c) != std::string
 void require_distinct(const InferContext& ctx, std::string_view labels) {
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (has(labels.substr(i + 1), labels[i]))
-      ctx.fail("contract_spec", fmt::format("the label {} stands twice in '{}'", labels[i], labels),
+      ctx.fail("contract_spec", fmt::format("the label {} occurs twice in '{}'", labels[i], labels),
                "take the diagonal first, or let einsum do it");
 }
 
@@ -43,7 +43,7 @@ ContractionRoles require_roles(const InferContext& ctx) {
   for (const std::string* part : {&roles->lhs, &roles->rhs, &roles->out}) require_distinct(ctx, *part);
   for (const char c : roles->lhs + roles->rhs + roles->out)
     if (has(roles->lhs, c) + has(roles->rhs, c) + has(roles->out, c) < 2)
-      ctx.fail("contract_spec", fmt::format("the label {} stands only once in '{}'", c, spec),
+      ctx.fail("contract_spec", fmt::format("the label {} occurs only once in '{}'", c, spec),
                has(roles->out, c) ? "a label of the result comes from an operand"
                                   : "sum such a dim away first, or let einsum do it");
   return *roles;

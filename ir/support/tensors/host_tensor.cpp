@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -124,6 +125,12 @@ void make_empty(std::vector<std::int64_t>& shape) noexcept {
   }
 }
 
+/// The sign of a NaN has no meaning and depends on the instructions that made it, so it is not printed.
+template <class Real>
+std::string real_to_string(Real value) {
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
+
 std::string element_to_string(const HostTensor& tensor, std::int64_t i) {
   return with_element_type(tensor.dtype(), [&](auto tag) -> std::string {
     using T = decltype(tag);
@@ -131,9 +138,11 @@ std::string element_to_string(const HostTensor& tensor, std::int64_t i) {
     if constexpr (is_complex_type<T>) {
       return fmt::format("{}{:+}i", value.real(), value.imag());
     } else if constexpr (is_16_bits<T>) {
-      return fmt::format("{}", to_float(value));
+      return real_to_string(to_float(value));
     } else if constexpr (std::is_same_v<T, Flag>) {
       return value == Flag{} ? "false" : "true";
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return real_to_string(value);
     } else {
       return fmt::format("{}", value);
     }

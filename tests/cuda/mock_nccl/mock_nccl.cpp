@@ -136,7 +136,7 @@ int add(Comm* handle, Call call, std::size_t room, int type) {
   const auto known = comms.find(handle);
   if (known == comms.end()) return misuse("no such communicator", invalid_argument);
   const Comm& comm = *known->second;
-  if (depth == 0) return misuse("a call stands outside a group");
+  if (depth == 0) return misuse("a call is outside of a group");
   if (comm.pending || !comm.meeting->has_all()) return misuse("a call before the communicator is ready");
   if (comm.is_finalized) return misuse("a call after the end of the communicator");
   if (type != uint8 || call.bytes == 0) return misuse("a call without bytes", invalid_argument);
