@@ -83,6 +83,9 @@ Tensor triu(const Tensor& a, std::int64_t diagonal, Where at) {
 Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at) {
   return detail::op("one_hot", at, {&indices}, {{"classes", classes}, {"dtype", dtype}});
 }
+Tensor straight_through(const Tensor& value, const Tensor& path, Where at) {
+  return detail::op("straight_through", at, {&value, &path});
+}
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at) {
   return detail::op("rope", at, {&x, &cos, &sin});
 }

@@ -126,6 +126,8 @@ Tensor triu(const Tensor& a, std::int64_t diagonal = 0, Where at = Where::curren
 /// 1 where the position in the new last dim is the index; all 0 for an index out of range.
 /// [dtype_kind] [one_hot_classes]
 Tensor one_hot(const Tensor& indices, const Dim& classes, DType dtype, Where at = Where::current());
+/// Value; the gradient flows to path, as if it were the result. [dtype_match] [dtype_kind] [straight_through_shape]
+Tensor straight_through(const Tensor& value, const Tensor& path, Where at = Where::current());
 /// Rotary embedding in the half-split layout: x * cos + [-x2, x1] * sin.
 /// [dtype_kind] [dtype_match] [rope_even] [rope_shape]
 Tensor rope(const Tensor& x, const Tensor& cos, const Tensor& sin, Where at = Where::current());

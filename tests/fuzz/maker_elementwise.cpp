@@ -9,7 +9,7 @@ using namespace ir;
 
 GraphMaker::Maybe GraphMaker::unary() {
   const Value a = pick_float();
-  switch (below(23)) {
+  switch (below(24)) {
     case 0: return neg(a);
     case 1: return abs(a);
     case 2: return exp(tanh(a));
@@ -32,6 +32,7 @@ GraphMaker::Maybe GraphMaker::unary() {
     case 19: return softplus(a);
     case 20: return log1p(abs(tanh(a)));
     case 21: return expm1(tanh(a));
+    case 22: return straight_through(a, tanh(a));
     default: return one_in(2) ? stop_gradient(a) : reciprocal(add(square(tanh(a)), 0.5));
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -75,9 +76,16 @@ LoopResults over_chunks(const std::vector<Tensor>& carries, const std::vector<Te
 /// The dtype to compute in.
 DType work_type(DType dtype) { return dtype == f64 ? f64 : f32; }
 
+/// exp(log_decay), but 0 below 2^-100 in f32 and 2^-1000 in f64. Products with smaller factors are subnormal numbers,
+/// which take x86 CPUs a hundred times as long, and are lost in every sum with a term above 1e-22.
+Tensor decay_of(const Tensor& log_decay) {
+  const double least = (log_decay.dtype() == f64 ? -1000 : -100) * std::numbers::ln2;
+  return where(log_decay >= least, exp(log_decay), 0.0);
+}
+
 /// exp(sum of log_decay over the steps j + 1 .. i), 0 for j > i: total [.., C], the sums up to each step ->
 /// [.., C, C]. The first tril keeps exp() from overflowing above the diagonal.
-Tensor decay_between(const Tensor& total) { return tril(exp(tril(total.unsqueeze(-1) - total.unsqueeze(-2)))); }
+Tensor decay_between(const Tensor& total) { return tril(decay_of(tril(total.unsqueeze(-1) - total.unsqueeze(-2)))); }
 
 /// The last step of each chunk: [.., C] -> [.., 1].
 Tensor last_step(const Tensor& total) { return total.slice(-1, total.size(-1) - 1); }
@@ -141,7 +149,7 @@ struct DeltaUpdates {
 DeltaUpdates delta_updates(const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& total,
                            const Tensor& decay) {
   const Tensor weighted = k * beta;
-  const Tensor new_v = v * beta, new_k = weighted * exp(total).unsqueeze(-1);
+  const Tensor new_v = v * beta, new_k = weighted * decay_of(total).unsqueeze(-1);
   if (k.size(-2).is(1)) return {.v = new_v, .w = new_k};
   const Tensor a = matmul(weighted, k.transpose(-1, -2)) * decay;
   const Tensor solved =
@@ -170,18 +178,18 @@ RecurrenceResults gated_delta_rule(const Tensor& q, const Tensor& k, const Tenso
   const Tensor total = cumsum(chunked(log_decay), -1);  // [chunks, B, H, C]
   const Tensor decay = decay_between(total), last = last_step(total);
   const DeltaUpdates updates = delta_updates(keys, chunked(v), chunked(beta).unsqueeze(-1), total, decay);
-  const Tensor kept = keys * exp(last - total).unsqueeze(-1);  // the keys as the end of the chunk sees them
+  const Tensor kept = keys * decay_of(last - total).unsqueeze(-1);  // the keys as the end of the chunk sees them
 
   const Tensor first = first_state(options.initial, {q.size(0), q.size(2), q.size(3), v.size(3)}, q, check);
   const LoopResults loop = over_chunks(
-      {first}, {updates.v, updates.w, kept, exp(last).unsqueeze(-1)}, chunks,
+      {first}, {updates.v, updates.w, kept, decay_of(last).unsqueeze(-1)}, chunks,
       [](std::span<const Tensor> state, std::span<const Tensor> chunk) {
         const Tensor v_new = chunk[0] - matmul(chunk[1], state[0]);
         const Tensor next = state[0] * chunk[3] + matmul(chunk[2].transpose(-1, -2), v_new);
         return LoopStep{{next}, {state[0], v_new}};
       },
       "delta_rule");
-  const Tensor before = matmul(queries * exp(total).unsqueeze(-1), loop.outputs[0]);
+  const Tensor before = matmul(queries * decay_of(total).unsqueeze(-1), loop.outputs[0]);
   const Tensor within = matmul(matmul(queries, keys.transpose(-1, -2)) * decay, loop.outputs[1]);
   return {.output = from_chunks(before + within, chunks, q.size(1)).to(q.dtype()), .state = loop.carries[0]};
 }
@@ -230,21 +238,30 @@ RecurrenceResults state_space_dual(const Tensor& x, const Tensor& dt, const Tens
   const Tensor steps = chunked(dt);  // [chunks, B, H, C]
   const Tensor total = cumsum(steps * a.to(work).view({heads, 1}), -1);
   const Tensor last = last_step(total);
-  const Tensor values = chunked(x) * steps.unsqueeze(-1);  // [chunks, B, H, C, p]
-  const Tensor rows = chunked(b), columns = chunked(c);    // [chunks, B, G, C, n]
-  const Tensor weights = for_heads(matmul(columns, rows.transpose(-1, -2)), heads) * decay_between(total);
-  const Tensor kept = values * exp(last - total).unsqueeze(-1);        // as the end of the chunk sees them
-  const Tensor added = grouped_product(rows.transpose(-1, -2), kept);  // [chunks, B, H, n, p]
+  // Decays are exp(t[i] - t[j]) = exp(t[i] - s[i]) exp(s[i] - s[j]) exp(s[j] - t[j]) for any constants s. With s = t
+  // the outer factors are 1, and the gradients of t are dot products of rows: that of t[i] is y[i] dy[i], that of
+  // t[j] is -values[j] dvalues[j]. So no gradient of the decays of all pairs is computed. Derivatives of any order
+  // are exact.
+  const Tensor fixed = detach(total), fixed_last = last_step(fixed);
+  const auto one = [work](const Tensor& path) {
+    return straight_through(path.graph().ones(path.shape(), work), path);
+  };
+  const Tensor factor = one(exp(total - fixed)).unsqueeze(-1), divisor = one(exp(fixed - total));
+  const Tensor values = chunked(x) * (steps * divisor).unsqueeze(-1);  // [chunks, B, H, C, p]
+  const Tensor rows = chunked(b), columns = chunked(c);                // [chunks, B, G, C, n]
+  const Tensor weights = for_heads(matmul(columns, rows.transpose(-1, -2)), heads) * decay_between(fixed);
+  const Tensor kept = values * decay_of(fixed_last - fixed).unsqueeze(-1);  // as the end of the chunk sees them
+  const Tensor added = grouped_product(rows.transpose(-1, -2), kept);       // [chunks, B, H, n, p]
 
   const Tensor first = first_state(options.initial, {batch, heads, b.size(3), x.size(3)}, x, check);
   const LoopResults loop = over_chunks(
-      {first}, {added, exp(last).unsqueeze(-1)}, chunks,
-      [](std::span<const Tensor> state, std::span<const Tensor> chunk) {
-        return LoopStep{{state[0] * chunk[1] + chunk[0]}, {state[0]}};
+      {first}, {added, decay_of(fixed_last).unsqueeze(-1), exp(last - fixed_last).unsqueeze(-1)}, chunks,
+      [one](std::span<const Tensor> state, std::span<const Tensor> chunk) {
+        return LoopStep{{(state[0] * chunk[1] + chunk[0]) * one(chunk[2])}, {state[0]}};
       },
       "state_space");
-  const Tensor before = grouped_product(columns, loop.outputs[0]) * exp(total).unsqueeze(-1);
-  Tensor output = from_chunks(before + matmul(weights, values), chunks, length);
+  const Tensor before = grouped_product(columns, loop.outputs[0]) * decay_of(fixed).unsqueeze(-1);
+  Tensor output = from_chunks((before + matmul(weights, values)) * factor, chunks, length);
   if (!options.skip.is_empty()) {
     check("skip", options.skip, {heads}, "skip is [H]");
     output = output + x.to(work) * options.skip.to(work).unsqueeze(-1);

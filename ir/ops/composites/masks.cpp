@@ -12,6 +12,7 @@ constexpr AttrSpec triangle_attrs[] = {
 constexpr AttrSpec one_hot_attrs[] = {{"classes", AttrKind::dim, true, {}, "the size of the new last dim"},
                                       {"dtype", AttrKind::dtype, true, {}, "the dtype of the result"}};
 constexpr std::string_view fill_labels[] = {"masked_fill_mask", "masked_fill_value", "broadcast"};
+constexpr std::string_view straight_through_labels[] = {"dtype_match", "dtype_kind", "straight_through_shape"};
 constexpr std::string_view triangle_labels[] = {"dtype_kind", "triangle_rank"};
 constexpr std::string_view one_hot_labels[] = {"dtype_kind", "one_hot_classes"};
 
@@ -82,7 +83,31 @@ Value expand_one_hot(GraphBuilder& b, const Node& node, std::span<const Value> o
 
 TensorType infer_same_as_operand(const InferContext& ctx) { return ctx.operand(0); }
 
-Value expand_stop_gradient(GraphBuilder&, const Node&, std::span<const Value> operands) { return operands[0]; }
+Value expand_first_operand(GraphBuilder&, const Node&, std::span<const Value> operands) { return operands[0]; }
+
+TensorType infer_straight_through(const InferContext& ctx) {
+  rules::require_same_dtype(ctx);
+  rules::require_kind(ctx, 0, rules::floats);
+  const TensorType &value = ctx.operand(0), &path = ctx.operand(1);
+  const auto message = fmt::format("{} and {} differ in shape", rules::describe(ctx, 0), rules::describe(ctx, 1));
+  constexpr std::string_view hint = "the gradient of the result is that of the path, so expand the one or the other";
+  ctx.require(value.rank() == path.rank(), "straight_through_shape", message, hint);
+  for (int d = 0; d < value.rank(); ++d)
+    ctx.require_equal(value.shape[d], path.shape[d], "straight_through_shape", message, hint);
+  return value;
+}
+
+void straight_through_gradient(const GradientContext& g) {
+  if (g.needs(1)) g.set(1, g.grad);
+}
+
+std::vector<Sample> straight_through_samples() {
+  std::vector<Sample> samples;
+  using Sizes = std::vector<std::int64_t>;
+  for (const Sizes& sizes : {Sizes{2, 3}, Sizes{}, Sizes{0, 3}, Sizes{1, 2}})
+    samples.push_back({.operands = {{sizes, f64, -2, 2}, {sizes, f64, -2, 2}}, .attrs = {}});
+  return samples;
+}
 
 std::vector<Sample> masked_fill_samples() {
   std::vector<Sample> samples;
@@ -139,8 +164,13 @@ constinit const Op one_hot =
 
 constinit const Op stop_gradient =
     composite("stop_gradient", "a itself; no gradient flows through it", {1, 1}, MixedPrecision::follow, {}, {},
-              infer_same_as_operand, expand_stop_gradient, NotDifferentiable{"stop_gradient blocks gradients"},
+              infer_same_as_operand, expand_first_operand, NotDifferentiable{"stop_gradient blocks gradients"},
               [] { return unary_composite_samples({}); });
+
+constinit const Op straight_through =
+    composite("straight_through", "value; the gradient flows to path, as if it were the result", {2, 2},
+              MixedPrecision::follow, {}, straight_through_labels, infer_straight_through, expand_first_operand,
+              straight_through_gradient, straight_through_samples);
 
 }  // namespace ops
 

@@ -70,6 +70,7 @@ const std::vector<DslError> table = {
     {__LINE__, "split_size", "-1", [](Graph& g) { split(x23(g), {-1, 4}, 1); }},
     {__LINE__, "slice_step", "0", [](Graph& g) { x23(g).slice(1, 0, 2, 0); }},
     {__LINE__, "diagonal_size", "3", [](Graph& g) { x23(g).diagonal(); }},
+    {__LINE__, "straight_through_shape", "f32[3]", [](Graph& g) { straight_through(x(g, {3}), y(g, {2, 3})); }},
     {__LINE__, "triangle_rank", "rank", [](Graph& g) { tril(x(g, {3})); }},
     // products
     {__LINE__, "matmul_inner", "d=6", [](Graph& g) { matmul(x(g, {B, d}), y(g, {h, 2})); }},

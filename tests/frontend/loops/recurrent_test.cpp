@@ -72,10 +72,10 @@ Shapes space_shapes(std::int64_t length) {
   return {{2, length, 4, 3}, {2, length, 4}, {4}, {2, length, 2, 5}, {2, length, 2, 5}, {4}, {2, 4, 5, 3}};
 }
 
-void check_equal_cases(const LoopCase& found, const LoopCase& wanted) {
+void check_equal_cases(const LoopCase& found, const LoopCase& wanted, bool second = false) {
   const Tensors arguments = wanted.arguments(f64);
-  const Tensors results = ir::interpret(found.graph(f64, false), arguments);
-  for (const auto& [name, tensor] : ir::interpret(wanted.graph(f64, false), arguments)) {
+  const Tensors results = ir::interpret(found.graph(f64, false, second), arguments);
+  for (const auto& [name, tensor] : ir::interpret(wanted.graph(f64, false, second), arguments)) {
     CAPTURE(name);
     CHECK(largest_difference(results.at(name), tensor) < 1e-10);
   }
@@ -116,6 +116,30 @@ TEST_CASE("recurrences in chunks equal a loop over the steps, with gradients", "
            [&](const LoopRunner&, const Ts& t) { return test::run_state_space(t, chunk); }},
           {"space", space_shapes(length), [](const LoopRunner&, const Ts& t) { return state_space_by_steps(t); }});
     }
+}
+
+TEST_CASE("second derivatives of recurrences in chunks equal those of a loop over the steps", "[recurrent]") {
+  check_equal_cases(
+      {"delta", delta_shapes(7), [](const LoopRunner&, const Ts& t) { return test::run_delta_rule(t, 4); }},
+      {"delta", delta_shapes(7), [](const LoopRunner&, const Ts& t) { return delta_rule_by_steps(t); }}, true);
+  check_equal_cases(
+      {"space", space_shapes(7), [](const LoopRunner&, const Ts& t) { return test::run_state_space(t, 4); }},
+      {"space", space_shapes(7), [](const LoopRunner&, const Ts& t) { return state_space_by_steps(t); }}, true);
+}
+
+TEST_CASE("recurrences in chunks whose decays underflow equal a loop over the steps", "[recurrent]") {
+  const auto strong = [](Ts t, std::size_t gate) {
+    t[gate] = t[gate] * 300;
+    return t;
+  };
+  check_equal_cases(
+      {"delta", delta_shapes(19),
+       [&](const LoopRunner&, const Ts& t) { return test::run_delta_rule(strong(t, 3), 8); }},
+      {"delta", delta_shapes(19), [&](const LoopRunner&, const Ts& t) { return delta_rule_by_steps(strong(t, 3)); }});
+  check_equal_cases({"space", space_shapes(19),
+                     [&](const LoopRunner&, const Ts& t) { return test::run_state_space(strong(t, 1), 8); }},
+                    {"space", space_shapes(19),
+                     [&](const LoopRunner&, const Ts& t) { return state_space_by_steps(strong(t, 1)); }});
 }
 
 TEST_CASE("layers with a recurrence continue from their state", "[recurrent]") {

@@ -106,7 +106,8 @@ double finite_difference(const ir::Graph& graph, const Tensors& arguments, const
 /// Compares gradients with finite differences of the loss. If differences at two distances disagree, the point is not
 /// smooth. Skipped for scaled arguments, next to which these distances are either negligible or huge.
 Complaint finite_differences(const Case& from) {
-  if (from.scaled || has_op(from.graph, ops::stop_gradient) || from.graph.find_argument("cot.grad.x1").valid())
+  if (from.scaled || has_op(from.graph, ops::stop_gradient) || has_op(from.graph, ops::straight_through) ||
+      from.graph.find_argument("cot.grad.x1").valid())
     return std::nullopt;
   for (const DimBindings& dims : from.sizes) {
     const Tensors arguments = arguments_of(from, dims);

@@ -125,6 +125,8 @@ void for_each_differentiable_sample(F f) {
 TEST_CASE("first and second derivatives of every op agree with finite differences", "[gradients]") {
   std::map<std::string, int> seen;
   for_each_differentiable_sample([&](const Op& op, const Sample& sample, const std::string& what) {
+    ++seen[std::string(op.name.value)];
+    if (&op == &ops::straight_through) return;  // its gradient is that of another value: autodiff_test.cpp
     CAPTURE(what);
     Differentiated made;
     for (auto& [name, tensor] : arguments_of(random_operands(sample))) made.arguments.emplace(name, tensor);
@@ -132,7 +134,6 @@ TEST_CASE("first and second derivatives of every op agree with finite difference
     check_against_differences(made, made.loss, made.first);
     differentiate_again(made);
     check_against_differences(made, made.slope, made.second);
-    ++seen[std::string(op.name.value)];
   });
   // Every op with a gradient must have a sample for it.
   for (const Op* op : sampled_ops()) {

@@ -109,6 +109,30 @@ TEST_CASE("stop_gradient, integers and comparisons have no gradient", "[autodiff
   CHECK(interpret(b.finish(), arguments).at("grad").to_string() == "f64[3] [2.25, 1, 9]");
 }
 
+TEST_CASE("straight_through has the value of one operand and the gradient of the other, to second order",
+          "[autodiff]") {
+  GraphBuilder b("g");
+  const Value x = b.argument(ops::input, "x", f64, {2}), v = b.argument(ops::input, "v", f64, {});
+  const Value y = straight_through(expand(mul(v, v), {2}), mul(mul(x, x), x));
+  b.output("y", y);
+  const Gradients first = gradients(b, add(sum(mul(y, y)), v), std::nullopt, {{x, v}});
+  const Gradients second = gradients(b, sum(first[0]), std::nullopt, {{x}});
+  b.output("dx", first[0]);
+  b.output("dv", first[1]);
+  b.output("dxx", second[0]);
+  const ir::Graph graph = b.finish();
+  Tensors arguments;
+  arguments.emplace("x", HostTensor::from({2}, {1, -2}, f64));
+  arguments.emplace("v", HostTensor::from({}, {3}, f64));
+  for (const ir::Graph& form : {graph, expand(graph)}) {
+    const Tensors found = interpret(form, arguments);
+    CHECK(found.at("y").to_string() == "f64[2] [9, 9]");
+    CHECK(found.at("dx").to_string() == "f64[2] [54, 216]");   // 2 y 3 x^2
+    CHECK(found.at("dv").to_string() == "f64[] 1");            // none through the value
+    CHECK(found.at("dxx").to_string() == "f64[2] [126, 72]");  // 2 (3 x^2)^2 + 2 y 6 x
+  }
+}
+
 TEST_CASE("second order: a Hessian-vector product matches differences of the gradient", "[autodiff]") {
   for (const Specimen& specimen : specimens()) {
     if (specimen.name == "split") continue;  // its maximum has a kink

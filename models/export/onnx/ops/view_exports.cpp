@@ -112,6 +112,7 @@ std::span<const ExportRecord> view_exports() {
       {&ir::ops::reshape, reshape_of, "Reshape"},
       {&ir::ops::contiguous, operand_of, "no node"},
       {&ir::ops::stop_gradient, operand_of, "no node"},
+      {&ir::ops::straight_through, operand_of, "no node"},
       {&ir::ops::unsqueeze, unsqueeze_of, "Unsqueeze"},
       {&ir::ops::squeeze, squeeze_of, "Squeeze"},
       {&ir::ops::diagonal, diagonal_of, "Transpose, Reshape, Range, Mul, Gather"},
