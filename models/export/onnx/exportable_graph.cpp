@@ -2,13 +2,11 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
+#include <optional>
+#include <span>
 
 #include "ir/ops/composites/composites.h"
-#include "ir/support/error.h"
+#include "ir/support/reports/unsupported_parts.h"
 #include "ir/tensor/op/op.h"
 #include "models/export/onnx/export_table.h"
 #include "models/export/onnx/recognize_attention.h"
@@ -44,38 +42,20 @@ ir::Graph expanded(ir::Graph graph, std::int64_t opset) {
   return graph;
 }
 
-/// The parts of a graph that are not exported, with their lines.
-using Unsupported = std::map<std::string, std::vector<std::string>>;
-
-Unsupported unsupported_parts(const ir::Graph& graph) {
-  Unsupported parts;
+void require_supported(const ir::Graph& graph) {
+  UnsupportedParts parts;
   for (const ir::Update& update : graph.updates)
-    parts["a value is updated in place: ONNX has no such values, so make it an input, and its update an output"]
-        .push_back(fmt::format("%{}", graph[update.state].name));
+    parts.add("a value is updated in place (ONNX has no such values, so make it an input, and its update an output)",
+              fmt::format("%{}", graph[update.state].name));
   for (const ir::Node& node : graph.nodes) {
     if (node.op->as<ir::Argument>()) continue;
     const ExportRecord* const record = find_export(*node.op);
     if (record && record->emit) continue;
-    const std::string_view reason = record ? record->as : "Lathe does not know how ONNX computes it";
-    std::vector<std::string>& lines = parts[fmt::format("the op {}: {}", node.op->name.value, reason)];
-    if (std::ranges::find(lines, node.loc.place()) == lines.end()) lines.push_back(node.loc.place());
+    parts.add(fmt::format("the op {} ({})", node.op->name.value,
+                          record ? record->as : "Lathe does not know how ONNX computes it"),
+              node.loc.place());
   }
-  return parts;
-}
-
-void require_supported(const ir::Graph& graph) {
-  const Unsupported parts = unsupported_parts(graph);
-  if (parts.empty()) return;
-  std::string list;
-  for (const auto& [part, lines] : parts) {
-    constexpr std::size_t most = 8;
-    list += (list.empty() ? "" : "\n  ") + part + "\n    ";
-    for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) list += (i == 0 ? "" : ", ") + lines[i];
-    if (lines.size() > most) list += fmt::format(" and {} more", lines.size() - most);
-  }
-  throw UserError(fmt::format("the graph @{} has {} that ONNX does not have", graph.name,
-                              parts.size() == 1 ? "a part" : fmt::format("{} parts", parts.size())),
-                  "export_unsupported", list);
+  parts.report(fmt::format("the graph @{}", graph.name), "ONNX does not have", "export_unsupported");
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "models/export/onnx/graph_exporter.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/support/nearest.h"
 #include "ir/tensor/op/op.h"
 #include "models/export/onnx/export_table.h"
 #include "models/export/onnx/exportable_graph.h"
@@ -58,7 +58,7 @@ void require_type(const ir::Node& node, const HostTensor& value) {
 /// Throws UserError [export_values] for parameters and states without values, or with values of another type.
 void require_values(const ir::Graph& graph, const Parameters& parameters) {
   const std::vector<bool> used = used_nodes(graph);
-  std::vector<std::string> missing;
+  std::vector<std::string_view> missing;
   for (const ir::ValueId id : graph.arguments()) {
     const ir::Node& node = graph[id];
     if (!is_stored(node) || !used[static_cast<std::size_t>(id.index)]) continue;
@@ -68,12 +68,8 @@ void require_values(const ir::Graph& graph, const Parameters& parameters) {
       require_type(node, parameters.get(node.name));
   }
   if (missing.empty()) return;
-  constexpr std::size_t most = 8;
-  const std::size_t more = missing.size() > most ? missing.size() - most : 0;
-  missing.resize(missing.size() - more);
-  throw UserError(fmt::format("{}{} of @{} have no values", fmt::join(missing, ", "),
-                              more > 0 ? fmt::format(" and {} more", more) : "", graph.name),
-                  "export_values", "an ONNX file has the values of parameters and states: give them too");
+  throw UserError(fmt::format("{} of @{} have no values", list_of(missing), graph.name), "export_values",
+                  "an ONNX file has the values of parameters and states: give them too");
 }
 
 /// Returns the unknown of a size `scale * unknown + rest`, and its value if the size is `number`.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "ir/support/reports/unsupported_parts.h"
 #include "models/import/pt2/storage_owners.h"
-#include "models/import/unsupported_parts.h"
 
 namespace lathe::pt2 {
 
@@ -38,7 +38,7 @@ class Check {
   }
 
   void report(const std::string& file) const {
-    parts_.report(file,
+    parts_.report(file, "Lathe does not import", "import_unsupported",
                   has_mutation_ ? "call run_decompositions() on the exported program, which replaces such ops" : "");
   }
 
@@ -68,7 +68,7 @@ class Check {
   }
 
   const importing::OpTable& ops_;
-  importing::UnsupportedParts parts_;
+  UnsupportedParts parts_;
   bool has_mutation_ = false;
 };
 
