@@ -24,6 +24,20 @@ const Dim& past_dim() {
   return past;
 }
 
+/// Throws UserError [exported_inputs] for an input that a decoder with a cache does not have.
+[[noreturn]] void refuse_input(const std::string& file, const std::string& input) {
+  const bool has_encoder = input.starts_with("encoder_") || input.find(".encoder.") != std::string::npos;
+  if (has_encoder)
+    throw UserError(
+        fmt::format("{}: the input '{}' is that of a decoder with cross attention", file, input), "exported_inputs",
+        "decoders that read an encoder, such as those of T5, Whisper and BART, are not supported: give the "
+        "directory with the model's .safetensors files");
+  throw UserError(fmt::format("{}: the input '{}' is not that of a decoder with a cache", file, input),
+                  "exported_inputs",
+                  "give input_ids, attention_mask, position_ids and past_key_values.* [batch, heads, past, size], as "
+                  "optimum exports them");
+}
+
 /// Returns the import of a decoder that reads `length` new tokens.
 importing::ImportOptions import_options(const std::filesystem::path& file, const Dim& length) {
   importing::ImportOptions options;
@@ -35,16 +49,12 @@ importing::ImportOptions import_options(const std::filesystem::path& file, const
       options.shapes[input.name] = {batch_dim(), past_dim() + length};
     } else if (input.name == "use_cache_branch") {
       options.inputs.set(input.name, HostTensor::from_ints({1}, {1}, boolean));
-    } else if (input.name.starts_with(past_prefix) && input.sizes.size() == 4 && input.sizes[1] && input.sizes[3]) {
+    } else if (input.name.starts_with(past_prefix) && input.name.find(".encoder.") == std::string::npos &&
+               input.sizes.size() == 4 && input.sizes[1] && input.sizes[3]) {
       options.shapes[input.name] = {batch_dim(), Dim(*input.sizes[1]), past_dim(), Dim(*input.sizes[3])};
       options.caches[input.name] = {std::string(present_prefix) + input.name.substr(past_prefix.size()), 2};
     } else {
-      throw UserError(
-          fmt::format("{}: the input '{}' is not that of a decoder with a cache", file.filename().string(),
-                      input.name),
-          "exported_inputs",
-          "give input_ids, attention_mask, position_ids and past_key_values.* [batch, heads, past, size], as "
-          "optimum exports them");
+      refuse_input(file.filename().string(), input.name);
     }
   }
   if (!options.shapes.contains("input_ids") || options.caches.empty())
