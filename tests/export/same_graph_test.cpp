@@ -18,6 +18,7 @@
 #include "passes/transforms/expand.h"
 #include "passes/transforms/rebuild.h"
 #include "tests/export/support/export_case.h"
+#include "tests/export/support/loop_graphs.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/tensors/distance.h"
 
@@ -85,9 +86,8 @@ ir::Graph normal_form(const ir::Graph& graph, bool is_original) {
   return sorted(ir::dce(ir::cse(ir::constant_fold(ir::canonicalize(ir::rebuild(ir::expand(graph), rounded))))));
 }
 
-void check_same(const Graph& model, const ir::Graph& graph, std::int64_t opset) {
+void check_same(const ir::Graph& graph, const Parameters& parameters, std::int64_t opset) {
   CAPTURE(graph.name, opset);
-  const Parameters parameters(initial_values(graph, model.initializers(), 1));
   const importing::ImportedGraph imported = importing::import_graph(exported(graph, parameters, {.opset = opset}));
   // An attention in steps is exported as one op.
   const ir::Graph got = normal_form(imported.graph.finish(), false),
@@ -95,6 +95,10 @@ void check_same(const Graph& model, const ir::Graph& graph, std::int64_t opset) 
   const auto difference = ir::difference(got, wanted, {.names = false});
   INFO(difference.value_or("") << '\n' << ir::print(got) << ir::print(wanted));
   CHECK_FALSE(difference);
+}
+
+void check_same(const Graph& model, const ir::Graph& graph, std::int64_t opset) {
+  check_same(graph, Parameters(initial_values(graph, model.initializers(), 1)), opset);
 }
 
 /// Checks that the import of a language model gives the same logits.
@@ -132,5 +136,15 @@ TEST_CASE("same graph: models are imported as they were exported") {
                        models::EncoderDecoder(transformer, two)
                            .logits(transformer.input("src", i64, {B, S}), transformer.input("tgt", i64, {B, T})));
     check_same(transformer, transformer.finish(), opset);
+  }
+}
+
+TEST_CASE("same graph: loops are imported as they were exported") {
+  for (const LoopGraph& each : loop_graphs(f32)) {
+    // A recurrence is exported as a loop, and a loop without sequences gets one.
+    if (each.name == "linear recurrences" || each.name == "counted loops") continue;
+    CAPTURE(each.name);
+    const auto [parameters, inputs] = divided(each.graph, each.arguments);
+    check_same(each.graph, parameters, 18);
   }
 }
