@@ -15,7 +15,7 @@ using Catch::Matchers::Contains;
 namespace {
 
 /// Programs with weights of f64, plain and after run_decompositions().
-const std::vector<std::string> exact_programs{"gpt", "llama", "encoder", "encoder_core", "cnn_core"};
+const std::vector<std::string> exact_programs{"gpt", "llama", "encoder", "encoder_core", "cnn_core", "control"};
 
 importing::ImportedGraph program(const std::string& name) {
   return importing::import_graph(program_folder(name) / "model.pt2");

@@ -61,6 +61,7 @@ class Check {
     }
     const auto operands = importing::words_of(record->operands);
     for (const NamedArgument& argument : node.arguments) {
+      if (argument.value.graph) graph(*argument.value.graph);
       const bool is_operand = std::ranges::find(operands, argument.name) != operands.end();
       if (is_operand || importing::has_attribute(*record, argument.name) || is_harmless(argument)) continue;
       parts_.add(fmt::format("the argument {} of {}.{}", argument.name, domain, name), node_path(node));

@@ -227,6 +227,30 @@ class Prefix(nn.Module):
         return x[:count]
 
 
+class Control(nn.Module):
+    """A branch, loops over the rows of x, and a loop whose iterations are counted."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        from torch._higher_order_ops.map import map as each
+        from torch._higher_order_ops.scan import scan
+        from torch._higher_order_ops.while_loop import while_loop
+
+        def step(h, row):
+            h = torch.tanh(self.fc(h) + row)
+            return h, h * 2
+
+        chosen = torch.cond(x.sum() > 0, lambda x: torch.tanh(self.fc(x)), lambda x: torch.relu(x) - 1, (x,))
+        last, rows = scan(step, x.new_zeros(4), x)
+        mapped = each(lambda row, bias: torch.sin(row) * bias, x, self.fc.bias)
+        start = (torch.tensor(0), x.detach())
+        _, halved = while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * 0.5 + 1), start)
+        return {"chosen": chosen, "last": last, "rows": rows, "mapped": mapped, "halved": halved}
+
+
 def ids(n, t, vocab):
     return torch.randint(1, vocab, (n, t))
 
@@ -262,6 +286,8 @@ def main():
     write("guards", Guards(), runs, {"x": {0: DYNAMIC}, "y": {0: DYNAMIC}}, gradients=False)
     runs = [{"x": torch.randn(n, 3), "n": torch.tensor(2)} for n in (4, 2)]
     write("prefix", Prefix(), runs, {"x": {0: DYNAMIC}}, gradients=False)
+    runs = [{"x": sign * torch.rand(n, 4, dtype=torch.float64)} for n, sign in ((3, 1), (5, -1))]
+    write("control", Control().double(), runs, {"x": {0: DYNAMIC}})
     write("counter", Counter(), [{"x": torch.randn(2, 3)}] * 2, {"x": {0: DYNAMIC}}, True, False)
 
 
