@@ -3,6 +3,7 @@
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"
 #include "passes/transforms/dce.h"
+#include "passes/transforms/sizes/known_sizes.h"
 #include "tests/export/support/export_case.h"
 #include "tests/export/support/loop_graphs.h"
 #include "tests/support/tensors/distance.h"
@@ -27,4 +28,14 @@ TEST_CASE("loops: graphs with loops and their gradients are exported, and import
           CHECK(ir::test::distance(got.at(output), value) <= (dtype == f64 ? 1e-10 : 1e-5));
         }
       }
+}
+
+TEST_CASE("loops: sizes that are fixed before the export are fixed in bodies too") {
+  for (const LoopGraph& each : loop_graphs(f32)) {
+    CAPTURE(each.name);
+    const auto [parameters, inputs] = divided(each.graph, each.arguments);
+    const ir::Graph fixed = ir::with_sizes(each.graph, {{"T", 5}});
+    const importing::ImportedGraph imported = importing::import_graph(exported(fixed, parameters, {.opset = 18}));
+    CHECK(ir::print(imported.graph.finish()).find("[T") == std::string::npos);
+  }
 }

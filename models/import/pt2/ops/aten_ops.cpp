@@ -14,6 +14,7 @@ importing::OpTable aten_ops() {
   table.add("_operator", operator_ops());
   table.add("math", math_ops());
   table.add("torch", symbolic_ops());
+  table.add("transformers", transformers_ops());
   return table;
 }
 
