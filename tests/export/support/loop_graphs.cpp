@@ -17,10 +17,10 @@ const Dim& steps() {
   return T;
 }
 
-/// h = tanh(h w + x), for x [T, 3, 4].
+/// h = tanh(h w + x), for x [T, 3, 4] and h [3, 4].
 std::pair<Tensor, Tensor> recurrence(const Graph& g, DType dtype, bool reverse) {
   const Tensor x = g.input("x", dtype, {steps(), 3, 4}), w = g.parameter("w", dtype, {4, 4});
-  return scan(g.zeros({3, 4}, dtype), x,
+  return scan(g.input("h", dtype, {3, 4}), x,
               [&](const Tensor& h, const Tensor& row) {
                 const Tensor next = tanh(matmul(h, w) + row);
                 return std::pair(next, next * 2);
@@ -49,7 +49,7 @@ ir::Graph nested(DType dtype) {
     const LoopResults sums = scan({carries[0]}, {rows[0]}, inner);
     return LoopStep{{sums.carries[0]}, {scale, rows[0], sums.outputs[0]}};
   };
-  const LoopResults results = scan({g.zeros({4}, dtype)}, {x}, outer);
+  const LoopResults results = scan({g.input("h", dtype, {3, 4}).sum(0)}, {x}, outer);
   g.output("sum", results.carries[0]);
   for (std::size_t i = 0; i < results.outputs.size(); ++i) g.output("all" + std::to_string(i), results.outputs[i]);
   return g.finish();
@@ -82,7 +82,8 @@ ir::Graph linear(DType dtype) {
 }  // namespace
 
 std::vector<LoopGraph> loop_graphs(DType dtype) {
-  Tensors arguments{{"x", HostTensor(dtype, {5, 3, 4})}, {"w", HostTensor(dtype, {4, 4})}};
+  Tensors arguments{
+      {"x", HostTensor(dtype, {5, 3, 4})}, {"h", HostTensor(dtype, {3, 4})}, {"w", HostTensor(dtype, {4, 4})}};
   for (auto& [name, values] : arguments)
     for (std::int64_t i = 0; i < values.numel(); ++i) values.set(i, 0.1 * static_cast<double>((7 * i) % 11) - 0.4);
   std::vector<LoopGraph> graphs{{"a loop", recurrent(dtype, false, false), arguments},
@@ -93,7 +94,8 @@ std::vector<LoopGraph> loop_graphs(DType dtype) {
                                 {"counted loops", counted(dtype), arguments},
                                 {"linear recurrences", linear(dtype), arguments}};
   for (LoopGraph& each : graphs)
-    if (!each.graph.find_argument("w").valid()) each.arguments.erase("w");
+    for (const char* name : {"h", "w"})
+      if (!each.graph.find_argument(name).valid()) each.arguments.erase(name);
   return graphs;
 }
 

@@ -45,6 +45,7 @@ LoopResults run_scan(const OpCall& call, const std::vector<Tensor>& carries, con
 
 /// Returns x with one dim at another place.
 Tensor with_moved_dim(const Tensor& x, int from, int to) {
+  if (from == to) return x;
   Ints order;
   for (int i = 0; i < x.rank(); ++i)
     if (i != from) order.push_back(i);
