@@ -17,6 +17,7 @@ using importing::Value;
 namespace {
 
 constexpr int max_subgraph_depth = 16;
+constexpr std::int64_t max_nodes = std::int64_t{1} << 20;
 
 /// Counts a subgraph while its nodes are added.
 class Deeper {
@@ -77,6 +78,9 @@ void ProgramImporter::add_graph(Values& values, const GraphPart& graph) {
   for (const NodePart& node : graph.nodes) {
     const Location here = location(node);
     try {
+      if (++nodes_ > max_nodes)
+        fail(node, fmt::format("the program has more than {} nodes, with those of loops that are counted", max_nodes),
+             "import_file");
       if (depth_ > max_subgraph_depth) fail(node, "too many nested subgraphs", "import_file");
       const GraphPart* const inner = wrapped_graph(node);
       inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node);

@@ -75,8 +75,9 @@ class ProgramImporter {
   ProgramDims dims_;
   SizeAssertions assertions_;
   importing::ImportedGraph imported_;
-  Graph into_;     ///< that nodes are added to: that of the program, or the body of a loop
-  int depth_ = 0;  ///< of subgraphs
+  Graph into_;              ///< that nodes are added to: that of the program, or the body of a loop
+  int depth_ = 0;           ///< of subgraphs
+  std::int64_t nodes_ = 0;  ///< added so far, with those of subgraphs
   std::map<std::string, importing::Value, std::less<>> stored_;  ///< by place, for tied weights
   std::map<std::string, importing::Value, std::less<>> buffers_;
 };
