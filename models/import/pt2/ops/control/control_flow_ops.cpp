@@ -25,7 +25,7 @@ Results cond(const OpCall& call) {
 }
 
 /// Calls a function for each element of the sequences along dim 0. Its results are the next states, then outputs.
-Results scanned(const OpCall& call, std::string_view function, std::vector<Value> states,
+Results scanned(const OpCall& call, std::string_view function, const std::vector<Value>& states,
                 const std::vector<Value>& sequences, const std::vector<Value>& more) {
   if (sequences.empty()) call.fail("there is no sequence", "import_operand");
   const ScanBody step = [&](std::span<const Tensor> carries, std::span<const Tensor> elements) {
