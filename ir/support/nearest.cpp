@@ -51,8 +51,7 @@ std::optional<std::string_view> nearest(std::string_view word, std::span<const s
   return best;
 }
 
-std::string list_of(std::span<const std::string_view> names) {
-  constexpr std::size_t most = 12;
+std::string list_of(std::span<const std::string_view> names, std::size_t most) {
   if (names.empty()) return "none";
   if (names.size() <= most) return fmt::format("{}", fmt::join(names, ", "));
   return fmt::format("{} and {} more", fmt::join(names.first(most), ", "), names.size() - most);

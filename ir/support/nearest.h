@@ -12,8 +12,8 @@ namespace lathe {
 /// more than a third of the longer word differs. The first of several equally near ones wins.
 std::optional<std::string_view> nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-/// Returns some of the names, such as "loss, logits and 30 more", or "none".
-std::string list_of(std::span<const std::string_view> names);
+/// Returns the first `most` names, such as "loss, logits and 30 more", or "none".
+std::string list_of(std::span<const std::string_view> names, std::size_t most = 12);
 
 /// Returns "did you mean 'softmax'?", or an empty string.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);

@@ -179,13 +179,29 @@ std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tok
 
 namespace {
 
-/// Returns the ONNX file of a directory without weights in .safetensors files; an empty path if there is none.
+/// Returns the first of the files that a directory, or its folder "onnx", has; an empty path if it has none.
+std::filesystem::path onnx_file(const std::filesystem::path& folder, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    for (const std::filesystem::path& file : {folder / name, folder / "onnx" / name})
+      if (path_exists(file)) return file;
+  return {};
+}
+
+/// Returns the ONNX file of a decoder in a directory without weights in .safetensors files; an empty path if there is
+/// none. Throws UserError [exported_inputs] for a decoder with an encoder.
 std::filesystem::path exported_file(const std::filesystem::path& folder) {
   for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
     if (path_exists(folder / name)) return {};
-  for (const char* name : {"model.onnx", "onnx/model.onnx"})
-    if (path_exists(folder / name)) return folder / name;
-  return {};
+  std::filesystem::path file =
+      onnx_file(folder, {"model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx"});
+  const std::filesystem::path encoder = onnx_file(folder, {"encoder_model.onnx"});
+  if (!encoder.empty())
+    throw UserError(
+        fmt::format("{} has an encoder and a decoder in ONNX files", quote_path(folder)), "exported_inputs",
+        fmt::format("Lathe generates text with ONNX decoders that have no encoder, and imports {} and its "
+                    "decoder as graphs: give the directory with the model's .safetensors files",
+                    encoder.filename().string()));
+  return file;
 }
 
 Generator load_exported(const std::filesystem::path& folder, const std::filesystem::path& file,

@@ -14,11 +14,13 @@ DType default_cache_dtype(const nn::Module& model, DType dtype) {
   return dtype == f32 && std::ranges::any_of(model.parameters(), is_quantized) ? bf16 : dtype;
 }
 
-Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options) {
+Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options,
+                        const DimBindings& sizes) {
   return compile(graph, {.target = options.target,
                          .mode = Mode::evaluation,
                          .parameters = store,
                          .share_states = true,
+                         .sizes = sizes,
                          .threads = options.threads,
                          .cache = options.cache});
 }

@@ -58,7 +58,8 @@ struct SequenceModelOptions {
 DType default_cache_dtype(const nn::Module& model, DType dtype);
 
 /// Compiles one of the model's graphs over a store that holds its weights. Throws UserErrors of compile().
-Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options);
+Executable compile_over(const Parameters& store, const ir::Graph& graph, const SequenceModelOptions& options,
+                        const DimBindings& sizes = {});
 
 /// Throws UserError [generation_prompt] if there are no prompts, or one has no tokens.
 void check_prompts(std::span<const std::vector<SequenceModel::TokenId>> prompts);

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 
 namespace lathe::importing {
@@ -30,6 +31,15 @@ void OpCall::fail(std::string_view message, std::string_view label, std::string_
 const Value& OpCall::operand(std::size_t i) const {
   if (!has(i)) fail(fmt::format("operand {} is missing", i), "import_operand", "the op requires it");
   return operands_[i];
+}
+
+std::vector<Value> OpCall::group(std::size_t i) const {
+  std::size_t first = 0;
+  for (std::size_t k = 0; k < i && k < node_.groups.size(); ++k) first += node_.groups[k];
+  std::vector<Value> all;
+  for (std::size_t k = first; i < node_.groups.size() && k < first + node_.groups[i]; ++k)
+    all.push_back(k < count() ? operands_[k] : Value());
+  return all;
 }
 
 std::vector<Tensor> OpCall::tensors() const {
@@ -124,6 +134,17 @@ Results OpCall::run_body(std::string_view attribute, std::vector<Value> inputs, 
   if (found == node_.bodies.end())
     fail(fmt::format("the attribute {} is missing", attribute), "import_attribute", "the op requires it");
   return found->second(std::move(inputs), graph);
+}
+
+bool OpCall::is_kept(std::size_t i) const {
+  return node_.past_rows && has(i) && node_.past_rows->contains(tensor(i));
+}
+
+Tensor OpCall::joined(std::size_t i, const Tensor& rows, int dim) const {
+  const Tensor past = tensor(i);
+  if (node_.past_rows)
+    if (const std::optional<Tensor> all = node_.past_rows->join(past, rows, dim)) return *all;
+  return concat({past, rows}, dim);
 }
 
 void OpCall::ignore(std::initializer_list<std::string_view> attributes) const {

@@ -27,6 +27,8 @@ class OpCall {
   bool has(std::size_t i) const { return i < operands_.size() && !operands_[i].is_absent(); }
   /// Returns whether an operand is a number of the program, such as 2 or a size, and not a tensor.
   bool is_number(std::size_t i) const { return i < node_.numbers.size() && node_.numbers[i]; }
+  /// Returns the operands of the argument with this number, for formats with named arguments.
+  std::vector<Value> group(std::size_t i) const;
   /// Returns whether the model reads a result of the node.
   bool reads(std::size_t result) const { return result < node_.results.size() && node_.results[result]; }
 
@@ -62,6 +64,10 @@ class OpCall {
   bool has_body(std::string_view attribute) const { return node_.bodies.contains(attribute); }
   /// Adds the nodes of a graph attribute to `graph`. Returns its outputs. Throws [import_attribute] if it is missing.
   Results run_body(std::string_view attribute, std::vector<Value> inputs, const Graph& graph) const;
+  /// Returns whether an operand has rows of the runs before that the graph keeps in a state.
+  bool is_kept(std::size_t i) const;
+  /// Joins operand `i`, rows of the runs before, with new rows along a dim: in its state if it has one.
+  Tensor joined(std::size_t i, const Tensor& rows, int dim) const;
   /// Marks attributes that have no effect in this call.
   void ignore(std::initializer_list<std::string_view> attributes) const;
   /// Throws [import_attribute] for an attribute that was not read.

@@ -11,6 +11,7 @@
 #include "ir/support/location.h"
 #include "ir/support/tensors/host_tensor.h"
 #include "models/import/imported_value.h"
+#include "models/import/past_rows.h"
 
 namespace lathe::importing {
 
@@ -33,7 +34,9 @@ struct SourceNode {
   std::map<std::string, SourceAttribute, std::less<>> attributes = {};
   std::map<std::string, SourceBody, std::less<>> bodies = {};  ///< by the names of their attributes
   std::vector<bool> results = {};                              ///< for each result, whether it is used
-  std::vector<bool> numbers = {};  ///< for each operand, whether it is a number of the program, not a tensor
+  std::vector<std::size_t> groups = {};  ///< number of operands of each name, for formats with named arguments
+  PastRows* past_rows = nullptr;         ///< null: the graph keeps no rows in states
+  std::vector<bool> numbers = {};        ///< for each operand, whether it is a number of the program, not a tensor
 };
 
 }  // namespace lathe::importing

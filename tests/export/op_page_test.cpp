@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/op/op.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 #include "runtime/files/file_io.h"
 #include "tests/support/texts/committed_text.h"
 #include "tests/support/texts/test_data.h"

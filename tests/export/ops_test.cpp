@@ -4,7 +4,7 @@
 
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 #include "tests/export/support/export_case.h"
 #include "tests/support/tensors/distance.h"
 

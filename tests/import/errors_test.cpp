@@ -102,16 +102,6 @@ TEST_CASE("errors: operands and attributes of the wrong kind") {
   CHECK_THAT(error_of(second), Contains("result 1, 'at', is not supported"));
 }
 
-TEST_CASE("errors: a condition that is computed at run time") {
-  ModelWriter model;
-  const Message branch =
-      Message().message(1, node_message("", "Exp", {"x"}, {"r"})).message(12, Message().text(1, "r"));
-  model.input("x", {"n"}).input("use_cache", {}, 9);
-  model.node("/If", "If", {"use_cache"}, {"y"},
-             {graph_attribute("then_branch", branch), graph_attribute("else_branch", branch)});
-  CHECK_THAT(error_of(model.output("y")), StartsWith("model.onnx:/If: If: the condition is computed at run time"));
-}
-
 TEST_CASE("errors: types that Lathe does not have") {
   ModelWriter model;
   model.input("text", {"n"}, 8).node("/Identity", "Identity", {"text"}, {"y"}).output("y");

@@ -32,7 +32,8 @@ TEST_CASE("models: interpreted graphs give the numbers of ONNX Runtime at two si
 }
 
 TEST_CASE("ops: interpreted graphs give the numbers of ONNX Runtime at two sizes") {
-  for (const char* name : {"elementwise", "layout", "networks", "contrib", "recurrent", "vision", "signals"})
+  for (const char* name :
+       {"elementwise", "layout", "networks", "contrib", "group_query", "recurrent", "vision", "signals"})
     check_model(name, false);
 }
 
@@ -41,7 +42,7 @@ TEST_CASE("ops: interpreted graphs give the numbers of onnx's reference for ops 
 }
 
 TEST_CASE("models: compiled graphs give the numbers of ONNX Runtime at two sizes") {
-  for (const char* name : {"bert", "llama", "recurrent"}) check_model(name, true);
+  for (const char* name : {"bert", "llama", "group_query", "recurrent"}) check_model(name, true);
 }
 
 TEST_CASE("models: sizes in shape computations become the named dims of the inputs") {
@@ -94,11 +95,13 @@ TEST_CASE("models: gradients of an imported graph are those of finite difference
   check_gradients("vit", imported, imported.outputs.at("logits").square().sum());
 }
 
-TEST_CASE("models: gradients of LSTM, GRU and RNN are those of finite differences") {
-  const importing::ImportedGraph imported = importing::import_graph(model_folder("recurrent") / "model.onnx");
-  Tensor loss;
-  for (const auto& [name, output] : imported.outputs)
-    loss = loss.is_empty() ? output.square().sum() : loss + output.square().sum();
-  CHECK(imported.graph.parameters().size() > 30);
-  check_gradients("recurrent", imported, loss);
+TEST_CASE("models: gradients of LSTM, GRU, RNN and grouped attention are those of finite differences") {
+  for (const std::string name : {"recurrent", "group_query"}) {
+    const importing::ImportedGraph imported = importing::import_graph(model_folder(name) / "model.onnx");
+    Tensor loss;
+    for (const auto& [output, value] : imported.outputs)
+      loss = loss.is_empty() ? value.square().sum() : loss + value.square().sum();
+    CHECK(imported.graph.parameters().size() >= (name == "recurrent" ? 30 : 3));
+    check_gradients(name, imported, loss);
+  }
 }

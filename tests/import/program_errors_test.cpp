@@ -62,7 +62,8 @@ TEST_CASE("program errors: writes in place that other values see") {
 
 TEST_CASE("program errors: another version of the format names both") {
   CHECK(error_of(ProgramFile("mlp").replace(graph, "\"minor\": 20", "\"minor\": 21")) ==
-        "model.pt2: model/models/model.json has version 8.21 of the schema of torch.export  [import_unsupported]\n"
+        "model.pt2: model/models/model.json has version 8.21 of the schema of torch.export, written by torch "
+        "2.15.0+cu132  [import_unsupported]\n"
         "  Lathe reads version 8.20: export the model again with torch 2.15");
   CHECK_THAT(error_of(ProgramFile("mlp").set("archive_version", "1")), Contains("archive_version is '1'"));
   CHECK_THAT(error_of(ProgramFile("mlp").set("byteorder", "big")), Contains("byteorder is 'big'"));
@@ -80,6 +81,8 @@ TEST_CASE("program errors: files of other kinds") {
   CHECK_THAT(error_of(write_bytes("", "model.pt2")), Contains("[import_file]"));
   CHECK_THAT(error_of(write_bytes(zip_bytes({{"model/data.pkl", "x"}}), "model.pt2")),
              Contains("has no file archive_format"));
+  CHECK_THAT(error_of(write_bytes(zip_bytes({{"serialized_exported_program.json", "{}"}}), "model.pt2")),
+             Contains("is a program of torch.export in an archive of an older torch  [import_unsupported]"));
   CHECK_THAT(error_of(ProgramFile("mlp").remove(graph)), Contains("has no program in model/models/"));
   CHECK_THAT(error_of(ProgramFile("mlp").set("models/other.json", "{}")),
              Contains("has the programs 'model' and 'other'"));

@@ -99,7 +99,7 @@ TEST_CASE("program hostile: damaged archives end in errors") {
   Target target;
   Mutator mutator;
   std::size_t refused = 0, count = 0;
-  for (const char* name : {"mlp", "counter", "cnn_core"}) {
+  for (const char* name : {"mlp", "counter", "cnn_core", "control"}) {
     const std::string bytes = file_bytes(name);
     for (int i = 0; i < 300; ++i, ++count) refused += target.imports(mutator.bytes(bytes)) ? 0 : 1;
   }
@@ -121,7 +121,8 @@ TEST_CASE("program hostile: programs with other values and names end in errors")
   Target target;
   Mutator mutator;
   std::size_t refused = 0, count = 0;
-  for (const char* name : {"mlp", "gpt", "llama", "encoder", "cnn_core", "elementwise", "layout", "networks"}) {
+  for (const char* name :
+       {"mlp", "gpt", "llama", "encoder", "cnn_core", "elementwise", "layout", "networks", "control"}) {
     ProgramFile file(name);
     const std::string text = file.at("models/model.json");
     for (int i = 0; i < 60; ++i, ++count) {

@@ -54,7 +54,8 @@ def run(model, arguments):
     except Exception as error:  # its exceptions have no common class
         text = str(error)
         if "NOT_IMPLEMENTED" not in text and "not implemented" not in text and "Type Error" not in text and \
-           "bf16" not in text and "bfloat16" not in text and "INVALID_GRAPH" not in text:
+           "bf16" not in text and "bfloat16" not in text and "INVALID_GRAPH" not in text and \
+           "ort_value_tensor_slicer" not in text:  # a Scan of no elements
             raise
     try:
         return onnx.reference.ReferenceEvaluator(model).run(None, arguments), "onnx.reference"

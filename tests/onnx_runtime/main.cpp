@@ -7,11 +7,13 @@
 #include "ir/tensor/interpret/interpreter.h"
 #include "runtime/files/safetensors/safetensors.h"
 #include "tests/export/support/export_case.h"
+#include "tests/export/support/loop_graphs.h"
 #include "tests/support/goldens/golden.h"
 #include "tests/support/texts/test_data.h"
 
-/// Writes each sample of each op that is exported, and each golden graph with its gradients, to a folder of its own
-/// below the given one: model.onnx, the inputs, and the outputs of the interpreter, as check_exports.py reads them.
+/// Writes each sample of each op that is exported, graphs with loops, and each golden graph with its gradients, to a
+/// folder of its own below the given one: model.onnx, the inputs, and the outputs of the interpreter, as
+/// check_exports.py reads them.
 using namespace lathe;
 using namespace lathe::test;
 
@@ -86,6 +88,12 @@ int main(int count, char** arguments) {
     for (const DType dtype : {f64, f32}) {
       WritingRunner runner(folders, fmt::format("golden {} in {}", which.name, name(dtype)));
       golden::compare_values(which, golden::load(test_data("goldens"), which.name), runner, dtype, {});
+    }
+  for (const DType dtype : {f64, f32})
+    for (const LoopGraph& each : loop_graphs(dtype)) {
+      const auto [parameters, inputs] = divided(each.graph, each.arguments);
+      for (const std::int64_t opset : opsets)
+        folders.write(each.name, each.graph, parameters, inputs, ir::interpret(each.graph, each.arguments), opset);
     }
   for_each_export_sample([&](const ExportSample& sample) {
     for (const std::int64_t opset : opsets)

@@ -71,7 +71,7 @@ const std::vector<Layer>& layers() {
       {"models/pretrained/", {"models/pretrained/", "models/text/", "frontend/", "runtime/", "ir/support/"}},
       {"models/import/",
        {"models/import/", "frontend/", "passes/transforms/recognize/", "runtime/parameters/", "runtime/files/",
-        "ir/support/", "ir/tensor/"}},
+        "ir/ops/", "ir/support/", "ir/tensor/"}},
       {"models/export/",
        {"models/export/", "models/import/onnx/", "passes/transforms/", "runtime/parameters/", "runtime/files/",
         "ir/support/", "ir/tensor/", "ir/ops/"}},

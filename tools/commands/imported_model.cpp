@@ -11,15 +11,11 @@ namespace lathe::tools {
 
 ir::Graph imported_model(const importing::ImportedGraph& imported, const ImportedTraining& training) {
   if (!training.loss) return ir::dce(with_precision(imported.graph.finish(), training.precision));
-  const Tensor loss = importing::attach_loss(imported, importing::parse_loss(*training.loss));
-  if (!training.step) imported.graph.output("loss", loss);
-  ir::Graph graph = training.step
-                        ? training_step(imported.graph, loss, AdamW{.lr = training.lr},
-                                        {.precision = *parse_dtype(training.precision),
-                                         .frozen = importing::names_with_any(imported.parameters, training.frozen)})
-                        : with_precision(imported.graph.finish(), training.precision);
-  std::erase_if(graph.outputs, [&](const ir::Output& output) { return imported.outputs.contains(output.name); });
-  return ir::dce(std::move(graph));
+  const importing::AttachedLoss loss = importing::parse_loss(*training.loss);
+  if (!training.step) return ir::dce(with_precision(importing::loss_graph(imported, loss), training.precision));
+  const TrainingOptions options{.precision = *parse_dtype(training.precision),
+                                .frozen = importing::names_with_any(imported.parameters, training.frozen)};
+  return ir::dce(importing::training_graphs(imported, loss, AdamW{.lr = training.lr}, options).step);
 }
 
 }  // namespace lathe::tools

@@ -6,6 +6,7 @@
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/tensor/loop_views.h"
 
 namespace lathe::onnx {
 
@@ -72,6 +73,7 @@ void DimValues::find_sources(const ir::Graph& graph) {
 
 void DimValues::require_sources(const ir::Graph& graph) const {
   for (const ir::Node& node : graph.nodes) {
+    if (ir::is_loop(node)) require_sources(ir::loop_body(node).graph());
     // The sizes of parameters and states are those of their values.
     if (node.op == &ir::ops::parameter || node.op == &ir::ops::state) continue;
     each_size(node, [&](const Dim& size) {
@@ -85,6 +87,7 @@ void DimValues::require_sources(const ir::Graph& graph) const {
 }
 
 Text DimValues::unknown(const std::string& name) {
+  const ModelBuilder::Around around(to_);
   if (const auto found = unknowns_.find(name); found != unknowns_.end()) return found->second;
   const Source source = sources_.at(name);
   const std::int64_t axis = source.axis;
@@ -107,6 +110,7 @@ Text DimValues::term(const Dim::Term& term) {
 }
 
 Text DimValues::vector(const Dim& size) {
+  const ModelBuilder::Around around(to_);
   if (const auto number = size.value()) return to_.integers({*number});
   const std::string key = size.unnamed().to_string();
   if (const auto found = vectors_.find(key); found != vectors_.end()) return found->second;
@@ -121,11 +125,13 @@ Text DimValues::vector(const Dim& size) {
 
 Text DimValues::scalar(const Dim& size) {
   if (const auto number = size.value()) return to_.scalar(*number, i64);
+  const ModelBuilder::Around around(to_);
   return to_.add("Squeeze", {vector(size), to_.integers({0})});
 }
 
 /// Numbers next to each other are one constant.
 Text DimValues::shape(const Shape& shape) {
+  const ModelBuilder::Around around(to_);
   std::vector<Text> parts;
   std::vector<std::int64_t> numbers;
   const auto close = [&] {

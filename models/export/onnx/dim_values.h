@@ -9,7 +9,7 @@
 namespace lathe::onnx {
 
 /// The sizes of a graph as values of the model: a size with a name is computed from the shapes of inputs at run time.
-/// Each size is computed once.
+/// Each size is computed once, around the bodies of loops.
 class DimValues {
  public:
   /// The inputs of `graph` are values of the model. Throws UserError [export_size] at the first node with a size that

@@ -2,15 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <map>
-#include <string>
-#include <vector>
+#include <functional>
+#include <optional>
+#include <span>
 
 #include "ir/ops/composites/composites.h"
-#include "ir/support/error.h"
+#include "ir/support/reports/unsupported_parts.h"
+#include "ir/tensor/loop_views.h"
 #include "ir/tensor/op/op.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 #include "models/export/onnx/recognize_attention.h"
 #include "passes/transforms/dce.h"
 #include "passes/transforms/dtypes/decompose_complex.h"
@@ -44,51 +44,44 @@ ir::Graph expanded(ir::Graph graph, std::int64_t opset) {
   return graph;
 }
 
-/// The parts of a graph that are not exported, with their lines.
-using Unsupported = std::map<std::string, std::vector<std::string>>;
-
-Unsupported unsupported_parts(const ir::Graph& graph) {
-  Unsupported parts;
-  for (const ir::Update& update : graph.updates)
-    parts["a value is updated in place: ONNX has no such values, so make it an input, and its update an output"]
-        .push_back(fmt::format("%{}", graph[update.state].name));
+void add_unsupported_ops(const ir::Graph& graph, UnsupportedParts& parts) {
   for (const ir::Node& node : graph.nodes) {
     if (node.op->as<ir::Argument>()) continue;
+    if (ir::is_loop(node)) add_unsupported_ops(ir::loop_body(node).graph(), parts);
     const ExportRecord* const record = find_export(*node.op);
     if (record && record->emit) continue;
-    const std::string_view reason = record ? record->as : "Lathe does not know how ONNX computes it";
-    std::vector<std::string>& lines = parts[fmt::format("the op {}: {}", node.op->name.value, reason)];
-    if (std::ranges::find(lines, node.loc.place()) == lines.end()) lines.push_back(node.loc.place());
+    parts.add(fmt::format("the op {} ({})", node.op->name.value,
+                          record ? record->as : "Lathe does not know how ONNX computes it"),
+              node.loc.place());
   }
-  return parts;
 }
 
 void require_supported(const ir::Graph& graph) {
-  const Unsupported parts = unsupported_parts(graph);
-  if (parts.empty()) return;
-  std::string list;
-  for (const auto& [part, lines] : parts) {
-    constexpr std::size_t most = 8;
-    list += (list.empty() ? "" : "\n  ") + part + "\n    ";
-    for (std::size_t i = 0; i < std::min(most, lines.size()); ++i) list += (i == 0 ? "" : ", ") + lines[i];
-    if (lines.size() > most) list += fmt::format(" and {} more", lines.size() - most);
-  }
-  throw UserError(fmt::format("the graph @{} has {} that ONNX does not have", graph.name,
-                              parts.size() == 1 ? "a part" : fmt::format("{} parts", parts.size())),
-                  "export_unsupported", list);
+  UnsupportedParts parts;
+  for (const ir::Update& update : graph.updates)
+    parts.add("a value is updated in place (ONNX has no such values, so make it an input, and its update an output)",
+              fmt::format("%{}", graph[update.state].name));
+  add_unsupported_ops(graph, parts);
+  parts.report(fmt::format("the graph @{}", graph.name), "ONNX does not have", "export_unsupported");
+}
+
+/// Changes a graph and the bodies of its loops.
+ir::Graph everywhere(ir::Graph graph, const std::function<ir::Graph(ir::Graph)>& change) {
+  return change(ir::on_bodies(std::move(graph), change));
 }
 
 }  // namespace
 
 ir::Graph exportable_graph(const ir::Graph& graph, std::int64_t opset) {
-  ir::Graph result = ir::decompose_complex(ir::dce(graph));
-  if (opset >= 23) {
-    const auto recognized = [](ir::GraphBuilder&, const ir::Node& node, std::span<const ir::Value> operands) {
-      return recognized_attention(node, operands);
-    };
-    result = ir::dce(ir::rebuild(result, recognized));
-  }
-  result = expanded(std::move(result), opset);
+  ir::Graph result =
+      everywhere(ir::dce(graph), [](ir::Graph each) { return ir::decompose_complex(std::move(each)); });
+  const auto recognized = [](ir::GraphBuilder&, const ir::Node& node, std::span<const ir::Value> operands) {
+    return recognized_attention(node, operands);
+  };
+  result = everywhere(std::move(result), [&](ir::Graph each) {
+    if (opset >= 23) each = ir::dce(ir::rebuild(each, recognized));
+    return expanded(std::move(each), opset);
+  });
   require_supported(result);
   return result;
 }

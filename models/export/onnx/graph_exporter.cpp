@@ -1,16 +1,16 @@
 #include "models/export/onnx/graph_exporter.h"
 
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
+#include "ir/support/nearest.h"
 #include "ir/tensor/op/op.h"
-#include "models/export/onnx/export_table.h"
 #include "models/export/onnx/exportable_graph.h"
+#include "models/export/onnx/nodes/node_exporter.h"
 #include "passes/transforms/sizes/known_sizes.h"
 
 namespace lathe::onnx {
@@ -58,7 +58,7 @@ void require_type(const ir::Node& node, const HostTensor& value) {
 /// Throws UserError [export_values] for parameters and states without values, or with values of another type.
 void require_values(const ir::Graph& graph, const Parameters& parameters) {
   const std::vector<bool> used = used_nodes(graph);
-  std::vector<std::string> missing;
+  std::vector<std::string_view> missing;
   for (const ir::ValueId id : graph.arguments()) {
     const ir::Node& node = graph[id];
     if (!is_stored(node) || !used[static_cast<std::size_t>(id.index)]) continue;
@@ -68,12 +68,8 @@ void require_values(const ir::Graph& graph, const Parameters& parameters) {
       require_type(node, parameters.get(node.name));
   }
   if (missing.empty()) return;
-  constexpr std::size_t most = 8;
-  const std::size_t more = missing.size() > most ? missing.size() - most : 0;
-  missing.resize(missing.size() - more);
-  throw UserError(fmt::format("{}{} of @{} have no values", fmt::join(missing, ", "),
-                              more > 0 ? fmt::format(" and {} more", more) : "", graph.name),
-                  "export_values", "an ONNX file has the values of parameters and states: give them too");
+  throw UserError(fmt::format("{} of @{} have no values", list_of(missing), graph.name), "export_values",
+                  "an ONNX file has the values of parameters and states: give them too");
 }
 
 /// Returns the unknown of a size `scale * unknown + rest`, and its value if the size is `number`.
@@ -122,45 +118,30 @@ ir::Graph prepared(const ir::Graph& graph, const Parameters& parameters, std::in
 }  // namespace
 
 GraphExporter::GraphExporter(const ir::Graph& graph, const Parameters& parameters, std::int64_t opset)
-    : opset_(opset),
-      parameters_(parameters),
-      graph_(prepared(graph, parameters, opset)),
-      values_(static_cast<std::size_t>(graph_.size())) {
+    : opset_(opset), parameters_(parameters), graph_(prepared(graph, parameters, opset)) {
   to_.graph().name = to_.keep(graph_.name);
   const std::vector<bool> used = used_nodes(graph_);
+  std::vector<Text> arguments;
   for (const ir::ValueId id : graph_.arguments()) {
-    const auto i = static_cast<std::size_t>(id.index);
-    values_[i] = to_.keep(graph_[id].name);
-    to_.reserve(values_[i]);
-    add_argument(graph_[id], used[i]);
+    arguments.push_back(to_.keep(graph_[id].name));
+    to_.reserve(arguments.back());
+    add_argument(graph_[id], used[static_cast<std::size_t>(id.index)]);
   }
   for (const ir::Output& output : graph_.outputs)
     if (!to_.reserve(output.name))
       throw UserError(fmt::format("the output {} of @{} has the name of an argument", output.name, graph_.name),
                       "export_name", "values of an ONNX file have one name each: rename the output");
   DimValues dims(to_, graph_);
-  for (const ir::ValueId id : ir::all_values(graph_)) add_node(id, dims);
-  add_outputs();
-}
-
-ValueProto GraphExporter::described(std::string_view name, const ir::TensorType& type) {
-  ValueProto value;
-  value.name = to_.keep(std::string(name));
-  value.type = static_cast<std::int64_t>(element_type_of(type.dtype));
-  value.shape.emplace();
-  for (const Dim& size : type.shape) {
-    DimProto dim;
-    dim.value = size.value();
-    if (!dim.value) dim.name = to_.keep(size.unnamed().to_string());
-    value.shape->push_back(dim);
-  }
-  return value;
+  NodeExporter nodes(graph_, arguments, {to_, dims, opset});
+  for (const ir::Output& output : graph_.outputs) nodes.wish(output.value, to_.keep(output.name));
+  nodes.add_nodes();
+  add_outputs(nodes);
 }
 
 /// A parameter that nothing uses has no value in the file.
 void GraphExporter::add_argument(const ir::Node& node, bool is_used) {
   if (!is_stored(node)) {
-    to_.graph().inputs.push_back(described(node.name, node.type));
+    to_.graph().inputs.push_back(to_.described(node.name, node.type));
   } else if (is_used) {
     const HostTensor& value = parameters_.get(node.name);
     to_.initializer(to_.keep(node.name), value);
@@ -170,38 +151,12 @@ void GraphExporter::add_argument(const ir::Node& node, bool is_used) {
   }
 }
 
-/// The name that a value should have: that of its first output, or the user's.
-std::pair<Text, bool> GraphExporter::name_for(ir::ValueId id) const {
-  for (const ir::Output& output : graph_.outputs)
-    if (output.value == id) return {output.name, true};
-  return {graph_[id].name, false};
-}
-
-void GraphExporter::add_node(ir::ValueId id, DimValues& dims) {
-  const ir::Node& node = graph_[id];
-  if (node.op->as<ir::Argument>()) return;
-  std::vector<Text> operands;
-  for (const ir::ValueId operand : node.operands)
-    operands.push_back(values_[static_cast<std::size_t>(operand.index)]);
-  to_.set_module(node.loc.scope());
-  const std::size_t before = to_.graph().nodes.size();
-  Text& value = values_[static_cast<std::size_t>(id.index)];
-  value = find_export(*node.op)->emit(OpExport(graph_, node, std::move(operands), to_, dims, opset_));
-  // The last node has no readers yet, so that its result can be renamed. Constants are shared.
-  const bool is_new = to_.graph().nodes.size() > before && to_.graph().nodes.back().op != "Constant" &&
-                      to_.graph().nodes.back().outputs.back() == value;
-  const auto [name, is_output] = name_for(id);
-  if (!is_new || name.empty()) return;
-  value = is_output ? to_.keep(std::string(name)) : to_.free_name(name);
-  to_.rename_last(value);
-}
-
 /// An output that is an argument, a constant, or another output too, is a copy.
-void GraphExporter::add_outputs() {
+void GraphExporter::add_outputs(const NodeExporter& nodes) {
   to_.set_module("");
   for (const ir::Output& output : graph_.outputs) {
-    const ValueProto described_output = described(output.name, graph_[output.value].type);
-    const Text value = values_[static_cast<std::size_t>(output.value.index)];
+    const ValueProto described_output = to_.described(output.name, graph_[output.value].type);
+    const Text value = nodes[output.value];
     if (value != described_output.name) to_.add_named("Identity", {value}, described_output.name);
     to_.graph().outputs.push_back(described_output);
   }

@@ -1,17 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "ir/support/tensors/host_tensor.h"
 #include "ir/tensor/graph.h"
-#include "models/export/onnx/dim_values.h"
 #include "models/export/onnx/model_builder.h"
 #include "runtime/parameters/parameters.h"
 
 namespace lathe::onnx {
+
+class NodeExporter;
 
 /// A graph as a model of the format. The model refers to texts of this object and to the values in `parameters`.
 class GraphExporter {
@@ -23,16 +21,12 @@ class GraphExporter {
 
  private:
   void add_argument(const ir::Node& node, bool is_used);
-  void add_node(ir::ValueId id, DimValues& dims);
-  void add_outputs();
-  ValueProto described(std::string_view name, const ir::TensorType& type);
-  std::pair<Text, bool> name_for(ir::ValueId id) const;
+  void add_outputs(const NodeExporter& nodes);
 
   std::int64_t opset_;
   Parameters parameters_;
   ir::Graph graph_;
   ModelBuilder to_;
-  std::vector<Text> values_;  ///< names by node
 };
 
 }  // namespace lathe::onnx

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/support/error.h"
@@ -64,6 +65,11 @@ AttributeProto text_attribute(Text name, Text value) {
   made.text = value;
   return made;
 }
+AttributeProto graph_attribute(Text name, GraphProto value) {
+  AttributeProto made = attribute(name, AttributeProto::Kind::graph);
+  made.graph = std::make_shared<const GraphProto>(std::move(value));
+  return made;
+}
 
 Text ModelBuilder::keep(std::string text) { return texts_.emplace_back(std::move(text)); }
 
@@ -95,18 +101,61 @@ Text ModelBuilder::add(Text op, std::vector<Text> inputs, Attributes attributes,
   node.inputs = std::move(inputs);
   node.attributes = std::move(attributes);
   std::string key = key_of(node) + std::to_string(result);
-  if (const auto found = nodes_.find(key); found != nodes_.end()) return found->second;
-  node.name = node_name(op);
-  // Value names are short: the node has the path.
-  for (std::size_t i = 0; i <= result; ++i) node.outputs.push_back(free_name(op));
-  graph_.nodes.push_back(std::move(node));
-  last_key_ = std::move(key);
-  return nodes_[last_key_] = graph_.nodes.back().outputs.back();
+  for (std::size_t i = 0; i <= level_; ++i)
+    if (const auto found = levels_[i].known.find(key); found != levels_[i].known.end()) return found->second;
+  const std::vector<Text> results = add_new(op, std::move(node.inputs), std::move(node.attributes), result + 1);
+  Level& level = levels_[level_];
+  level.last_key = std::move(key);
+  return level.known[level.last_key] = results.back();
 }
 
-void ModelBuilder::rename_last(Text name) {
-  graph_.nodes.back().outputs.back() = name;
-  nodes_[last_key_] = name;
+std::vector<Text> ModelBuilder::add_new(Text op, std::vector<Text> inputs, Attributes attributes,
+                                        std::size_t results) {
+  NodeProto node;
+  node.op = op;
+  node.inputs = std::move(inputs);
+  node.attributes = std::move(attributes);
+  node.name = node_name(op);
+  // Value names are short: the node has the path.
+  for (std::size_t i = 0; i < results; ++i) node.outputs.push_back(free_name(op));
+  levels_[level_].last_key.clear();
+  mutable_nodes().push_back(std::move(node));
+  return nodes().back().outputs;
+}
+
+void ModelBuilder::rename(Text result, Text name) {
+  std::vector<NodeProto>& nodes = mutable_nodes();
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    const auto found = std::ranges::find(node->outputs, result);
+    if (found == node->outputs.end()) continue;
+    *found = name;
+    Level& level = levels_[level_];
+    if (node == nodes.rbegin() && !level.last_key.empty()) level.known[level.last_key] = name;
+    return;
+  }
+  LATHE_ASSERT(false);
+}
+
+std::vector<NodeProto> ModelBuilder::close_body() {
+  LATHE_ASSERT(level_ > 0 && level_ == levels_.size() - 1);
+  std::vector<NodeProto> nodes = std::move(levels_.back().nodes);
+  levels_.pop_back();
+  --level_;
+  return nodes;
+}
+
+ValueProto ModelBuilder::described(std::string_view name, const ir::TensorType& type) {
+  ValueProto value;
+  value.name = keep(std::string(name));
+  value.type = static_cast<std::int64_t>(element_type_of(type.dtype));
+  value.shape.emplace();
+  for (const Dim& size : type.shape) {
+    DimProto dim;
+    dim.value = size.value();
+    if (!dim.value) dim.name = keep(size.unnamed().to_string());
+    value.shape->push_back(dim);
+  }
+  return value;
 }
 
 std::string ModelBuilder::key_of(const NodeProto& node) {
@@ -131,11 +180,13 @@ void ModelBuilder::add_named(Text op, std::vector<Text> inputs, Text result) {
   node.op = op;
   node.inputs = std::move(inputs);
   node.outputs = {result};
-  graph_.nodes.push_back(std::move(node));
+  levels_[level_].last_key.clear();
+  mutable_nodes().push_back(std::move(node));
 }
 
 Text ModelBuilder::constant(const HostTensor& numbers) {
   std::string bytes(reinterpret_cast<const char*>(numbers.data()), numbers.bytes());
+  const Around around(*this);
   const auto [found, is_new] = constants_.try_emplace({numbers.dtype(), numbers.shape(), std::move(bytes)});
   if (!is_new) return found->second;
   TensorProto tensor = tensor_of(numbers);

@@ -24,6 +24,20 @@ const Dim& past_dim() {
   return past;
 }
 
+/// Throws UserError [exported_inputs] for an input that a decoder with a cache does not have.
+[[noreturn]] void refuse_input(const std::string& file, const std::string& input) {
+  const bool has_encoder = input.starts_with("encoder_") || input.find(".encoder.") != std::string::npos;
+  if (has_encoder)
+    throw UserError(
+        fmt::format("{}: the input '{}' is that of a decoder with cross attention", file, input), "exported_inputs",
+        "decoders that read an encoder, such as those of T5, Whisper and BART, are not supported: give the "
+        "directory with the model's .safetensors files");
+  throw UserError(fmt::format("{}: the input '{}' is not that of a decoder with a cache", file, input),
+                  "exported_inputs",
+                  "give input_ids, attention_mask, position_ids and past_key_values.* [batch, heads, past, size], as "
+                  "optimum exports them");
+}
+
 /// Returns the import of a decoder that reads `length` new tokens.
 importing::ImportOptions import_options(const std::filesystem::path& file, const Dim& length) {
   importing::ImportOptions options;
@@ -35,16 +49,12 @@ importing::ImportOptions import_options(const std::filesystem::path& file, const
       options.shapes[input.name] = {batch_dim(), past_dim() + length};
     } else if (input.name == "use_cache_branch") {
       options.inputs.set(input.name, HostTensor::from_ints({1}, {1}, boolean));
-    } else if (input.name.starts_with(past_prefix) && input.sizes.size() == 4 && input.sizes[1] && input.sizes[3]) {
+    } else if (input.name.starts_with(past_prefix) && input.name.find(".encoder.") == std::string::npos &&
+               input.sizes.size() == 4 && input.sizes[1] && input.sizes[3]) {
       options.shapes[input.name] = {batch_dim(), Dim(*input.sizes[1]), past_dim(), Dim(*input.sizes[3])};
       options.caches[input.name] = {std::string(present_prefix) + input.name.substr(past_prefix.size()), 2};
     } else {
-      throw UserError(
-          fmt::format("{}: the input '{}' is not that of a decoder with a cache", file.filename().string(),
-                      input.name),
-          "exported_inputs",
-          "give input_ids, attention_mask, position_ids and past_key_values.* [batch, heads, past, size], as "
-          "optimum exports them");
+      refuse_input(file.filename().string(), input.name);
     }
   }
   if (!options.shapes.contains("input_ids") || options.caches.empty())
@@ -69,10 +79,11 @@ ExportedLm::ExportedLm(const std::filesystem::path& file, std::int64_t most_posi
                        const SequenceModelOptions& options)
     : file_(file), options_(options), most_positions_(most_positions) {
   check_options(options);
-  prompt_ = import(Dim("T"));
+  import();
 }
 
-ExportedLm::Compiled ExportedLm::import(const Dim& length) {
+void ExportedLm::import() {
+  const Dim length("T");
   const importing::ImportOptions how = import_options(file_, length);
   has_mask_ = how.shapes.contains("attention_mask");
   has_positions_ = how.shapes.contains("position_ids");
@@ -85,13 +96,11 @@ ExportedLm::Compiled ExportedLm::import(const Dim& length) {
   const Tensor last = found->second.select(1, length.unnamed() - Dim(1));
   vocabulary_ = *found->second.size(2).value();
   imported.graph.output("logits", last.to(at_least_f32(last.dtype())));
-  for (const std::string& name : imported.parameters.names())
-    if (!store_.contains(name)) store_.set(name, imported.parameters.get(name));
-  ir::Graph graph = imported.graph.finish();
-  states_.learn(graph);
-  const std::vector<std::string> unbound = ir::dims_without_argument(graph);
-  const bool takes_past = std::ranges::find(unbound, "past") != unbound.end();
-  return {std::move(graph), takes_past};
+  store_ = imported.parameters;
+  graph_ = imported.graph.finish();
+  states_.learn(graph_);
+  const std::vector<std::string> unbound = ir::dims_without_argument(graph_);
+  takes_past_ = std::ranges::find(unbound, "past") != unbound.end();
 }
 
 void ExportedLm::make_room(std::int64_t length, bool keep) {
@@ -104,8 +113,9 @@ void ExportedLm::make_room(std::int64_t length, bool keep) {
 }
 
 /// Reads `count` new tokens of each sequence, ids [B, count], and computes the logits after them.
-void ExportedLm::read(Compiled& with, const std::vector<TokenId>& ids, std::int64_t count) {
-  if (!with.executable) with.executable = compile_over(store_, with.graph, options_);
+void ExportedLm::read(std::optional<Executable>& with, const DimBindings& sizes, const std::vector<TokenId>& ids,
+                      std::int64_t count) {
+  if (!with) with = compile_over(store_, graph_, options_, sizes);
   const std::int64_t B = std::ssize(padding_), all = length_ + count;
   const HostTensor tokens = HostTensor::from_ints({B, count}, ids);
   HostTensor mask(i64, {B, all}), positions(i64, {B, count});
@@ -118,8 +128,7 @@ void ExportedLm::read(Compiled& with, const std::vector<TokenId>& ids, std::int6
   InputRefs inputs{{"input_ids", tokens}};
   if (has_mask_) inputs.emplace("attention_mask", mask);
   if (has_positions_) inputs.emplace("position_ids", positions);
-  with.executable->run(inputs, {{"logits", logits_}},
-                       with.takes_past ? DimBindings{{"past", length_}} : DimBindings{});
+  with->run(inputs, {{"logits", logits_}}, takes_past_ ? DimBindings{{"past", length_}} : DimBindings{});
   length_ = all;
 }
 
@@ -136,15 +145,14 @@ const HostTensor& ExportedLm::start(std::span<const std::vector<TokenId>> prompt
   length_ = 0;
   make_room(longest, false);
   const std::vector<std::int64_t> shape{std::ssize(prompts), vocabulary_};
-  if (logits_.shape() != shape)
-    logits_ = HostTensor(prompt_->graph[prompt_->graph.outputs[0].value].type.dtype, shape);
+  if (logits_.shape() != shape) logits_ = HostTensor(graph_[graph_.outputs[0].value].type.dtype, shape);
   for (std::int64_t first = 0; first < longest; first += options_.chunk) {
     const std::int64_t count = std::min(options_.chunk, longest - first);
     std::vector<TokenId> ids;
     for (std::size_t b = 0; b < prompts.size(); ++b)
       for (std::int64_t t = first; t < first + count; ++t)
         ids.push_back(t < padding_[b] ? prompts[b][0] : prompts[b][static_cast<std::size_t>(t - padding_[b])]);
-    read(*prompt_, ids, count);
+    read(prompt_, {}, ids, count);
   }
   return logits_;
 }
@@ -154,9 +162,8 @@ const HostTensor& ExportedLm::step(std::span<const TokenId> tokens, const std::v
     throw UserError(
         fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(), padding_.size()),
         "generation_batch", "give one token for each sequence that was started");
-  if (!step_) step_ = import(Dim(1));
   make_room(length_ + 1, true);
-  read(*step_, {tokens.begin(), tokens.end()}, 1);
+  read(step_, {{"T", 1}}, {tokens.begin(), tokens.end()}, 1);
   return logits_;
 }
 

@@ -38,14 +38,10 @@ class ExportedLm final : public SequenceModel {
   const Parameters& weights() const { return store_; }
 
  private:
-  /// A graph for prompts of any length, or for one new token, and its code.
-  struct Compiled {
-    ir::Graph graph;
-    bool takes_past;  ///< whether no input has the number of cached rows in its shape
-    std::optional<Executable> executable = {};
-  };
-  Compiled import(const Dim& length);
-  void read(Compiled& with, const std::vector<TokenId>& ids, std::int64_t count);
+  void import();
+  /// Runs the code for new tokens of any number, or for one.
+  void read(std::optional<Executable>& with, const DimBindings& sizes, const std::vector<TokenId>& ids,
+            std::int64_t count);
   void make_room(std::int64_t length, bool keep);
 
   std::filesystem::path file_;
@@ -54,7 +50,9 @@ class ExportedLm final : public SequenceModel {
   bool has_mask_ = false, has_positions_ = false;
   Parameters store_;
   CacheStates states_;
-  std::optional<Compiled> prompt_, step_;
+  ir::Graph graph_;          ///< for T new tokens
+  bool takes_past_ = false;  ///< whether no input has the number of cached rows in its shape
+  std::optional<Executable> prompt_, step_;
   std::int64_t capacity_ = 0, length_ = 0;  ///< rows of the caches, and those that are written
   std::vector<std::int64_t> padding_;       ///< of each sequence, on the left
   HostTensor logits_;

@@ -17,15 +17,23 @@ ir::Graph without_outputs(ir::Graph graph, const ImportedGraph& imported) {
   return graph;
 }
 
+/// Returns the graph whose only output is the loss.
+ir::Graph graph_of(const ImportedGraph& imported, const Tensor& loss) {
+  imported.graph.output("loss", loss);
+  return without_outputs(imported.graph.finish(), imported);
+}
+
 }  // namespace
+
+ir::Graph loss_graph(const ImportedGraph& imported, const AttachedLoss& loss) {
+  return graph_of(imported, attach_loss(imported, loss));
+}
 
 TrainingGraphs training_graphs(const ImportedGraph& imported, const AttachedLoss& loss, const Optimizer& optimizer,
                                const TrainingOptions& options) {
   const Tensor value = attach_loss(imported, loss);
-  ir::Graph step = training_step(imported.graph, value, optimizer, options);
-  imported.graph.output("loss", value);
-  return {.forward = without_outputs(imported.graph.finish(), imported),
-          .step = without_outputs(std::move(step), imported)};
+  ir::Graph step = without_outputs(training_step(imported.graph, value, optimizer, options), imported);
+  return {.forward = graph_of(imported, value), .step = std::move(step)};
 }
 
 ParameterFilter names_with_any(const Parameters& parameters, const std::vector<std::string>& texts) {

@@ -9,10 +9,14 @@
 
 namespace lathe::importing {
 
-/// The graph of a loss alone, with the output "loss", and the step that trains the parameters.
+/// The graph of a loss, as loss_graph() returns it, and the step that trains the parameters.
 struct TrainingGraphs {
   ir::Graph forward, step;
 };
+
+/// Attaches a loss to an imported graph. Returns the graph of the loss alone, with the output "loss": the outputs of
+/// the file are left out. Call it once per import. Throws UserErrors of attach_loss().
+ir::Graph loss_graph(const ImportedGraph& imported, const AttachedLoss& loss);
 
 /// Attaches a loss to an imported graph and differentiates it. Parameters that the file does not train are frozen,
 /// and so are those that `options.frozen` selects. The outputs of the file are left out. Call it once per import.

@@ -22,6 +22,28 @@ Tensor CachedInputs::add(const Graph& graph, const std::string& input, DType dty
   return caches_.back().past;
 }
 
+bool CachedInputs::contains(const Tensor& past) const {
+  return std::ranges::any_of(caches_, [&](const Cache& cache) { return is_past(cache, past); });
+}
+
+bool CachedInputs::is_past(const Cache& cache, const Tensor& past) {
+  return &past.builder() == &cache.past.builder() && past.value().id() == cache.past.value().id();
+}
+
+std::optional<Tensor> CachedInputs::join(const Tensor& past, const Tensor& rows, int dim) {
+  for (Cache& cache : caches_) {
+    if (!is_past(cache, past) || !cache.joined.is_empty() || dim != cache.dim) continue;
+    const Dim before = past.size(dim).unnamed(), added = rows.size(dim).unnamed();
+    const Graph graph = rows.graph();
+    const Tensor positions = graph.arange(added, i64) + graph.dim_value(before);
+    const Tensor updated = update_rows(cache.state, positions, rows, dim);
+    graph.update(cache.state, updated);
+    cache.joined = updated.slice(dim, 0, before + added);
+    return cache.joined;
+  }
+  return std::nullopt;
+}
+
 void CachedInputs::rewrite(importing::Results& results) {
   for (importing::Value& result : results) {
     const Tensor* const tensor = result.computed();
@@ -29,19 +51,10 @@ void CachedInputs::rewrite(importing::Results& results) {
     const ir::Value value = tensor->value();
     const ir::Node node = value.node();  // a copy, because new ops move the nodes
     if (node.op->name.value != "concat" || node.operands.size() != 2) continue;
-    for (Cache& cache : caches_) {
-      if (!cache.joined.is_empty() || node.operands[0] != cache.past.value().id()) continue;
-      const Tensor rows(ir::Value(value.builder(), node.operands[1]));
-      const Dim past = cache.past.size(cache.dim).unnamed(), added = rows.size(cache.dim).unnamed();
-      if (tensor->size(cache.dim) != past + added) continue;  // joined along another dim
-      const Graph graph = rows.graph();
-      const Tensor positions = graph.arange(added, i64) + graph.dim_value(past);
-      const Tensor updated = update_rows(cache.state, positions, rows, cache.dim);
-      graph.update(cache.state, updated);
-      cache.joined = updated.slice(cache.dim, 0, past + added);
-      result = cache.joined;
-      break;
-    }
+    const Tensor past(ir::Value(value.builder(), node.operands[0])),
+        rows(ir::Value(value.builder(), node.operands[1]));
+    if (const std::optional<Tensor> all = join(past, rows, static_cast<int>(node.attrs.get<std::int64_t>("dim"))))
+      result = *all;
   }
 }
 

@@ -5,11 +5,12 @@
 
 #include "models/import/import.h"
 #include "models/import/imported_value.h"
+#include "models/import/past_rows.h"
 
 namespace lathe::onnx {
 
 /// The inputs of past keys and values that become states, which runs update in place (ImportOptions::caches).
-class CachedInputs {
+class CachedInputs final : public importing::PastRows {
  public:
   CachedInputs(const importing::ImportOptions& options, std::string file)
       : options_(options), file_(std::move(file)) {}
@@ -17,6 +18,8 @@ class CachedInputs {
   bool contains(std::string_view input) const { return options_.caches.contains(std::string(input)); }
   /// Declares the state of an input of this type, with `capacity` rows. Returns its first rows, which are the input.
   Tensor add(const Graph& graph, const std::string& input, DType dtype, const Shape& shape);
+  bool contains(const Tensor& past) const override;
+  std::optional<Tensor> join(const Tensor& past, const Tensor& rows, int dim) override;
   /// Replaces results that join an input with new rows: writes the new rows to the state, and returns its first rows.
   void rewrite(importing::Results& results);
   /// Returns whether an output is the value of a cache. Throws UserError [import_unsupported] if it is another value
@@ -33,6 +36,8 @@ class CachedInputs {
     Tensor joined = {};  ///< empty until a node joins the rows
     mutable bool has_output = false;
   };
+  static bool is_past(const Cache& cache, const Tensor& past);
+
   const importing::ImportOptions& options_;
   std::string file_;
   std::vector<Cache> caches_;

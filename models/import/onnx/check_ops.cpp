@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "ir/support/error.h"
-#include "models/import/unsupported_parts.h"
+#include "ir/support/reports/unsupported_parts.h"
 
 namespace lathe::onnx {
 
@@ -20,7 +20,7 @@ class Check {
     for (const NodeProto& node : nodes) this->node(node, opsets);
   }
 
-  void report(const std::string& file) const { parts_.report(file); }
+  void report(const std::string& file) const { parts_.report(file, "Lathe does not import", "import_unsupported"); }
 
  private:
   void add(const NodeProto& node, std::string part) { parts_.add(std::move(part), node_name(node)); }
@@ -48,7 +48,7 @@ class Check {
 
   Functions functions_;
   const importing::OpTable& ops_;
-  importing::UnsupportedParts parts_;
+  UnsupportedParts parts_;
 };
 
 }  // namespace

@@ -190,6 +190,7 @@ void ModelImporter::add_op(NodeScope& scope, const NodeProto& node) {
   importing::SourceNode source{std::string(node.op), version, location(scope, node), attributes(scope, node),
                                bodies(scope, node)};
   for (const Text output : node.outputs) source.results.push_back(!output.empty());
+  source.past_rows = &caches_;
   const importing::OpCall call(source, operands(scope, node), *scope.graph);
   Results results = importing::import_op(*record, call);
   caches_.rewrite(results);

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "ir/support/reports/unsupported_parts.h"
 #include "models/import/pt2/storage_owners.h"
-#include "models/import/unsupported_parts.h"
 
 namespace lathe::pt2 {
 
@@ -38,7 +38,7 @@ class Check {
   }
 
   void report(const std::string& file) const {
-    parts_.report(file,
+    parts_.report(file, "Lathe does not import", "import_unsupported",
                   has_mutation_ ? "call run_decompositions() on the exported program, which replaces such ops" : "");
   }
 
@@ -61,6 +61,7 @@ class Check {
     }
     const auto operands = importing::words_of(record->operands);
     for (const NamedArgument& argument : node.arguments) {
+      if (argument.value.graph) graph(*argument.value.graph);
       const bool is_operand = std::ranges::find(operands, argument.name) != operands.end();
       if (is_operand || importing::has_attribute(*record, argument.name) || is_harmless(argument)) continue;
       parts_.add(fmt::format("the argument {} of {}.{}", argument.name, domain, name), node_path(node));
@@ -68,7 +69,7 @@ class Check {
   }
 
   const importing::OpTable& ops_;
-  importing::UnsupportedParts parts_;
+  UnsupportedParts parts_;
   bool has_mutation_ = false;
 };
 

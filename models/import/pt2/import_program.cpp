@@ -18,6 +18,13 @@ std::string root_of(const ZipArchive& archive) {
   for (const std::string& name : archive.names())
     if (name == format_file || name.ends_with("/archive_format"))
       return name.substr(0, name.size() - format_file.size());
+  for (const std::string& name : archive.names())
+    if (name.ends_with("serialized_exported_program.json"))
+      throw UserError(
+          fmt::format("{} is a program of torch.export in an archive of an older torch", archive.name()),
+          "import_unsupported",
+          "its weights are stored by pickle, which Lathe does not read: export the model again with torch "
+          "2.15");
   throw UserError(fmt::format("{} has no file archive_format", archive.name()), "import_file",
                   "torch.export.save() writes it; files of torch.save() and TorchScript are not read");
 }

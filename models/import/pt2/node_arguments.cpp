@@ -70,9 +70,11 @@ Value ProgramImporter::operand(const Values& values, const NodePart& node, const
 }
 
 std::vector<Value> ProgramImporter::operands(const Values& values, const GraphPart& graph, const NodePart& node,
-                                             const OpRecord& record, std::vector<bool>& numbers) const {
+                                             const OpRecord& record, importing::SourceNode& source) const {
   std::vector<Value> all;
+  std::vector<bool>& numbers = source.numbers;
   for (const std::string_view name : importing::words_of(record.operands)) {
+    const std::size_t before = all.size();
     const auto found = std::ranges::find(node.arguments, name, &NamedArgument::name);
     if (found == node.arguments.end()) {
       all.emplace_back();
@@ -86,6 +88,7 @@ std::vector<Value> ProgramImporter::operands(const Values& values, const GraphPa
       numbers.resize(all.size(), false);
       numbers.back() = found->value.kind != Kind::value || is_symbol;
     }
+    source.groups.push_back(all.size() - before);
   }
   while (!all.empty() && all.back().is_absent()) all.pop_back();
   numbers.resize(all.size(), false);
@@ -93,9 +96,15 @@ std::vector<Value> ProgramImporter::operands(const Values& values, const GraphPa
 }
 
 void ProgramImporter::add_attributes(const Values& values, const NodePart& node, const OpRecord& record,
-                                     importing::SourceNode& source) const {
+                                     importing::SourceNode& source) {
   for (const NamedArgument& argument : node.arguments) {
     if (!importing::has_attribute(record, argument.name) || argument.value.kind == Kind::none) continue;
+    if (argument.value.kind == Kind::graph) {
+      source.bodies.emplace(argument.name, [&](std::vector<Value> inputs, const Graph& into) {
+        return add_body(node, *argument.value.graph, std::move(inputs), into);
+      });
+      continue;
+    }
     std::optional<SourceAttribute> attribute = attribute_of(argument.value);
     if (!attribute && (argument.value.kind == Kind::value || argument.value.kind == Kind::sizes)) {
       // Sizes that are numbers after all.

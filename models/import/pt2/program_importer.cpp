@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "frontend/ops/derived_ops.h"
 #include "ir/support/error.h"
@@ -16,12 +17,25 @@ using importing::Value;
 namespace {
 
 constexpr int max_subgraph_depth = 16;
+constexpr std::int64_t max_nodes = std::int64_t{1} << 20;
+
+/// Counts a subgraph while its nodes are added.
+class Deeper {
+ public:
+  explicit Deeper(int& depth) : depth_(depth) { ++depth_; }
+  ~Deeper() { --depth_; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+
+ private:
+  int& depth_;
+};
 
 }  // namespace
 
 Value ProgramImporter::in_type_of(const Value& old, const Value& value) const {
   if (value.dtype() == old.dtype() && value.shape() == old.shape()) return value;
-  return value.in(imported_.graph).to(old.dtype()).expand(old.shape());
+  return value.in(into_).to(old.dtype()).expand(old.shape());
 }
 
 ProgramImporter::ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program,
@@ -33,14 +47,15 @@ ProgramImporter::ProgramImporter(const std::filesystem::path& path, const Export
       ops_(ops),
       options_(options),
       dims_(program),
-      imported_{Graph(path.stem().string()), {}, {}} {}
+      imported_{Graph(path.stem().string()), {}, {}},
+      into_(imported_.graph) {}
 
 importing::ImportedGraph ProgramImporter::import() {
   Values values;
   add_inputs(values);
   add_ranges();
   add_guards();
-  add_graph(values, program_.graph, 0);
+  add_graph(values, program_.graph);
   add_outputs(values);
   return std::move(imported_);
 }
@@ -58,14 +73,17 @@ const Value& ProgramImporter::value_of(const Values& values, const NodePart& nod
   return found->second;
 }
 
-void ProgramImporter::add_graph(Values& values, const GraphPart& graph, int depth) {
+void ProgramImporter::add_graph(Values& values, const GraphPart& graph) {
   StorageOwners owners;
   for (const NodePart& node : graph.nodes) {
     const Location here = location(node);
     try {
-      if (depth > max_subgraph_depth) fail(node, "too many nested subgraphs", "import_file");
+      if (++nodes_ > max_nodes)
+        fail(node, fmt::format("the program has more than {} nodes, with those of loops that are counted", max_nodes),
+             "import_file");
+      if (depth_ > max_subgraph_depth) fail(node, "too many nested subgraphs", "import_file");
       const GraphPart* const inner = wrapped_graph(node);
-      inner ? add_wrapped(values, node, *inner, depth) : add_op(values, graph, node);
+      inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node);
       const importing::OpRecord* const record = inner ? nullptr : find_op(ops_, node.target);
       if (record && record->name != op_of(node.target).second)
         replace_written(values, node, owners);
@@ -88,7 +106,7 @@ void ProgramImporter::replace_written(Values& values, const NodePart& node, Stor
 }
 
 /// The arguments after the graph are its inputs. Nothing in torch.no_grad() has a gradient.
-void ProgramImporter::add_wrapped(Values& values, const NodePart& node, const GraphPart& inner, int depth) {
+void ProgramImporter::add_wrapped(Values& values, const NodePart& node, const GraphPart& inner) {
   const auto first = std::ranges::find_if(node.arguments,
                                           [&](const NamedArgument& argument) {
                                             return argument.value.kind == Argument::Kind::graph;
@@ -102,16 +120,34 @@ void ProgramImporter::add_wrapped(Values& values, const NodePart& node, const Gr
     if (inner.inputs[i].kind == Argument::Kind::value)
       define(locals, inner.inputs[i].text,
              operand(values, node, node.arguments[static_cast<std::size_t>(first) + i]));
-  add_graph(locals, inner, depth + 1);
+  const Deeper deeper(depth_);
+  add_graph(locals, inner);
   const Argument& enabled = node.arguments[0].value;
   const bool has_gradients = enabled.kind != Argument::Kind::boolean || enabled.integer != 0;
   for (std::size_t i = 0; i < node.results.size(); ++i) {
     if (node.results[i].kind != Argument::Kind::value) continue;
     Value value = value_of(locals, node, inner.outputs[i].text);
     if (!has_gradients && !value.constant() && !value.dims() && is_float(value.dtype()))
-      value = detach(value.in(imported_.graph));
+      value = detach(value.in(into_));
     define(values, node.results[i].text, value);
   }
+}
+
+Results ProgramImporter::add_body(const NodePart& node, const GraphPart& body, std::vector<Value> inputs,
+                                  const Graph& into) {
+  if (inputs.size() != body.inputs.size())
+    fail(node, fmt::format("a subgraph has {} inputs, and the node gives {}", body.inputs.size(), inputs.size()),
+         "import_file");
+  Values locals;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (body.inputs[i].kind == Argument::Kind::value) define(locals, body.inputs[i].text, std::move(inputs[i]));
+  const Deeper deeper(depth_);
+  const Graph around = std::exchange(into_, into);
+  add_graph(locals, body);
+  into_ = around;
+  Results results;
+  for (const Argument& output : body.outputs) results.push_back(operand(locals, node, {"output", output}));
+  return results;
 }
 
 void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodePart& node) {
@@ -129,11 +165,11 @@ void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodeP
   // The exporter gives results that are not read a name with "_unused_".
   for (const std::string& result : results)
     source.results.push_back(!result.empty() && result.find("_unused_") == std::string::npos);
-  std::vector<Value> given = operands(values, graph, node, *record, source.numbers);
+  std::vector<Value> given = operands(values, graph, node, *record, source);
   add_attributes(values, node, *record, source);
   assertions_.note(node, given);
-  if (assertions_.record(node, source.location, imported_.graph)) return;
-  const importing::OpCall call(source, std::move(given), imported_.graph);
+  if (assertions_.record(node, source.location, into_)) return;
+  const importing::OpCall call(source, std::move(given), into_);
   Results built = importing::import_op(*record, call);
   // A write in place keeps the dtype and the shape.
   if (record->name != name && !built.empty() && call.has(0)) built[0] = in_type_of(call.operand(0), built[0]);

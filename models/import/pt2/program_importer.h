@@ -42,8 +42,11 @@ class ProgramImporter {
   /// Returns the unknown sizes of the graph's inputs.
   std::set<std::string> bound_names() const;
 
-  void add_graph(Values& values, const GraphPart& graph, int depth);
-  void add_wrapped(Values& values, const NodePart& node, const GraphPart& inner, int depth);
+  void add_graph(Values& values, const GraphPart& graph);
+  void add_wrapped(Values& values, const NodePart& node, const GraphPart& inner);
+  /// Adds a branch, or the body of a loop, to a graph. Returns its outputs.
+  importing::Results add_body(const NodePart& node, const GraphPart& body, std::vector<importing::Value> inputs,
+                              const Graph& into);
   void add_op(Values& values, const GraphPart& graph, const NodePart& node);
   /// Returns the value in the dtype and the shape of another one.
   importing::Value in_type_of(const importing::Value& old, const importing::Value& value) const;
@@ -55,11 +58,11 @@ class ProgramImporter {
 
   /// The arguments of a node, as the layer for all formats has them.
   std::vector<importing::Value> operands(const Values& values, const GraphPart& graph, const NodePart& node,
-                                         const importing::OpRecord& record, std::vector<bool>& numbers) const;
+                                         const importing::OpRecord& record, importing::SourceNode& source) const;
   importing::Value operand(const Values& values, const NodePart& node, const NamedArgument& argument) const;
   importing::Value sizes(const Values& values, const NodePart& node, const NamedArgument& argument) const;
   void add_attributes(const Values& values, const NodePart& node, const importing::OpRecord& record,
-                      importing::SourceNode& source) const;
+                      importing::SourceNode& source);
   Location location(const NodePart& node) const;
   [[noreturn]] void fail(const NodePart& node, std::string_view message, std::string_view label,
                          std::string_view hint = {}) const;
@@ -72,6 +75,9 @@ class ProgramImporter {
   ProgramDims dims_;
   SizeAssertions assertions_;
   importing::ImportedGraph imported_;
+  Graph into_;              ///< that nodes are added to: that of the program, or the body of a loop
+  int depth_ = 0;           ///< of subgraphs
+  std::int64_t nodes_ = 0;  ///< added so far, with those of subgraphs
   std::map<std::string, importing::Value, std::less<>> stored_;  ///< by place, for tied weights
   std::map<std::string, importing::Value, std::less<>> buffers_;
 };

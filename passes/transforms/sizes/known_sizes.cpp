@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/tensor/binding.h"
+#include "ir/tensor/loop_views.h"
 #include "passes/transforms/rebuild.h"
 
 namespace lathe::ir {
@@ -60,9 +61,8 @@ std::vector<DimCheck> open_checks(const Graph& graph, const DimBindings& sizes) 
   return open;
 }
 
-}  // namespace
-
-Graph with_sizes(const Graph& graph, const DimBindings& sizes) {
+/// Leaves the bodies of loops as they are.
+Graph with_sizes_around(const Graph& graph, const DimBindings& sizes) {
   GraphBuilder builder(graph.name);
   const std::vector<DimCheck> open = open_checks(graph, sizes);
   Rebuilder to(builder, graph);
@@ -76,6 +76,13 @@ Graph with_sizes(const Graph& graph, const DimBindings& sizes) {
       builder.add_checks({&check, 1});
   }
   return builder.finish();
+}
+
+}  // namespace
+
+Graph with_sizes(const Graph& graph, const DimBindings& sizes) {
+  const auto change = [&](const Graph& each) { return with_sizes_around(each, sizes); };
+  return change(on_bodies(graph, change));
 }
 
 }  // namespace lathe::ir

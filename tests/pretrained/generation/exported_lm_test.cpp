@@ -4,11 +4,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
 #include "models/generation/generator.h"
 #include "models/import/import.h"
 #include "passes/transforms/dce.h"
+#include "runtime/files/file_io.h"
 #include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"
@@ -23,14 +25,17 @@ using Ids = std::vector<std::int64_t>;
 
 namespace {
 
-std::filesystem::path model_file() { return test_data("import/data/decoder/model.onnx"); }
+std::filesystem::path file_of(const std::string& decoder, const std::string& name) {
+  return test_data("import/data/" + decoder + "/" + name);
+}
+std::filesystem::path model_file() { return file_of("decoder", "model.onnx"); }
 
 /// Prompts, and the tokens that ONNX Runtime chooses after each.
 struct Cases {
   std::vector<Ids> prompts, texts;
 };
-Cases cases() {
-  const auto json = nlohmann::json::parse(std::ifstream(test_data("import/data/decoder/prompts.json")));
+Cases cases(const std::string& decoder = "decoder") {
+  const auto json = nlohmann::json::parse(std::ifstream(file_of(decoder, "prompts.json")));
   return {json.at("prompts").get<std::vector<Ids>>(), json.at("texts").get<std::vector<Ids>>()};
 }
 
@@ -65,12 +70,15 @@ std::vector<Ids> generated(ExportedLm& model, const std::vector<Ids>& prompts, s
 }  // namespace
 
 TEST_CASE("exported decoder: tokens are those of ONNX Runtime, for prompts alone and read in chunks") {
-  const Cases known = cases();
-  for (const std::int64_t chunk : {512, 4}) {
-    ExportedLm model(model_file(), 32, with_chunk(chunk));
-    CHECK(model.vocabulary_size() == 23);
-    for (std::size_t i = 0; i < known.prompts.size(); ++i)
-      CHECK(generated(model, {known.prompts[i]}, 12)[0] == known.texts[i]);
+  for (const std::string decoder : {"decoder", "grouped_decoder"}) {
+    INFO(decoder);
+    const Cases known = cases(decoder);
+    for (const std::int64_t chunk : {512, 4}) {
+      ExportedLm model(file_of(decoder, "model.onnx"), 32, with_chunk(chunk));
+      CHECK(model.vocabulary_size() == 23);
+      for (std::size_t i = 0; i < known.prompts.size(); ++i)
+        CHECK(generated(model, {known.prompts[i]}, 12)[0] == known.texts[i]);
+    }
   }
 }
 
@@ -80,33 +88,90 @@ TEST_CASE("exported decoder: prompts of different lengths in a batch have the to
   CHECK(generated(model, known.prompts, 12) == known.texts);
 }
 
-TEST_CASE("exported decoder: past keys and values are states that are written in place") {
+namespace {
+
+/// The import of a decoder with two layers whose caches [B, 2, past, size] are states.
+importing::ImportOptions with_states(std::int64_t size, bool has_positions) {
   importing::ImportOptions options;
   const Dim B{"B"}, T{"T"}, past{"past"};
   options.shapes["attention_mask"] = {B, past + T};
-  for (const char* name : {"input_ids", "position_ids"}) options.shapes[name] = {B, T};
+  options.shapes["input_ids"] = {B, T};
+  if (has_positions) options.shapes["position_ids"] = {B, T};
   for (const char* part : {"0.key", "0.value", "1.key", "1.value"}) {
-    options.shapes[std::string("past_key_values.") + part] = {B, 2, past, 4};
+    options.shapes[std::string("past_key_values.") + part] = {B, 2, past, size};
     options.caches[std::string("past_key_values.") + part] = {std::string("present.") + part, 2};
   }
-  const importing::ImportedGraph imported = importing::import_graph(model_file(), options);
-  CHECK(imported.outputs.size() == 1);
-  const ir::Graph graph = ir::dce(imported.graph.finish());
-  const std::string text = ir::print(graph);
-  INFO(text);
-  CHECK_THAT(text, Contains("state %past_key_values.1.value_cache: f32[B, 2, capacity, 4]"));
-  // Only the update reads a state, so its rows are written in place.
+  return options;
+}
+
+/// Returns the largest number of nodes that read a state. If only the update reads it, its rows are written in place.
+std::size_t most_readers(const ir::Graph& graph) {
+  std::size_t most = 0;
   for (const ir::ValueId id : graph.arguments()) {
     if (graph[id].op->name.value != "state") continue;
     std::size_t readers = 0;
     for (const ir::Node& node : graph.nodes)
       for (const ir::ValueId operand : node.operands) readers += operand == id ? 1 : 0;
-    CHECK(readers == 1);
+    most = std::max(most, readers);
   }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("exported decoder: past keys and values are states that are written in place") {
+  importing::ImportOptions options = with_states(4, true);
+  const importing::ImportedGraph imported = importing::import_graph(model_file(), options);
+  CHECK(imported.outputs.size() == 1);
+  const ir::Graph graph = ir::dce(imported.graph.finish());
+  CHECK_THAT(ir::print(graph), Contains("state %past_key_values.1.value_cache: f32[B, 2, capacity, 4]"));
+  CHECK(most_readers(graph) == 1);
   options.caches["past_key_values.0.key"].output = "present.1.key";
   CHECK(error_label([&] { importing::import_graph(model_file(), options); }) == "import_unsupported");
   options.caches["past_key_values.0.key"].output = "present.7.key";
   CHECK(error_label([&] { importing::import_graph(model_file(), options); }) != "");
+}
+
+TEST_CASE("exported decoder: the caches of grouped attention are states, and shorter sequences are padded before") {
+  const std::filesystem::path file = file_of("grouped_decoder", "model.onnx");
+  const importing::ImportedGraph imported = importing::import_graph(file, with_states(16, false));
+  const ir::Graph graph = ir::dce(imported.graph.finish());
+  CHECK(most_readers(graph) == 1);
+  CHECK_THAT(ir::print(graph), Contains(" attention "));
+  // Two sequences of one token each, one of which has a token before it: the other reads no row before its own.
+  const auto last_logits = [&](const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& mask) {
+    const auto length = std::ssize(ids);
+    Tensors arguments = imported.parameters.values();
+    arguments.set("input_ids", HostTensor::from_ints({1, length}, ids));
+    arguments.set("attention_mask", HostTensor::from_ints({1, length}, mask));
+    for (const ir::ValueId id : graph.arguments())
+      if (graph[id].op->name.value == "state") arguments.set(graph[id].name, HostTensor(f32, {1, 2, 8, 16}));
+    const HostTensor logits = ir::interpret(graph, arguments, {.dims = {{"past", 0}}}).at("logits");
+    std::vector<double> last;
+    for (std::int64_t i = 0; i < 23; ++i) last.push_back(logits.get((length - 1) * 23 + i));
+    return last;
+  };
+  const std::vector<double> alone = last_logits({5, 3}, {1, 1}), padded = last_logits({7, 7, 5, 3}, {0, 0, 1, 1});
+  for (std::size_t i = 0; i < alone.size(); ++i) CHECK(padded[i] == Approx(alone[i]).margin(1e-5));
+  CHECK(last_logits({7, 7, 5, 3}, {1, 1, 1, 1}) != padded);
+}
+
+TEST_CASE("exported decoder: a decoder that reads an encoder is an error that names its input") {
+  const test::ScratchFolder folder;
+  std::string text;
+  std::filesystem::copy_file(model_file(), folder / "decoder_model_merged.onnx");
+  std::filesystem::copy_file(file_of("decoder", "config.json"), folder / "config.json");
+  std::filesystem::copy_file(file_of("decoder", "config.json"), folder / "encoder_model.onnx");
+  CHECK(error_label([&] { (void)Generator::load(folder.path(), {}, {}, {}); }, &text) == "exported_inputs");
+  CHECK_THAT(text, Contains("has an encoder and a decoder in ONNX files") && Contains("encoder_model.onnx"));
+  // The same file with another name of the same length for an input.
+  std::string bytes = read_file(model_file(), 1 << 20);
+  const std::string mask = "attention_mask", other = "encoder_states";
+  for (std::size_t at = bytes.find(mask); at != std::string::npos; at = bytes.find(mask, at))
+    bytes.replace(at, mask.size(), other);
+  test::spit(folder / "decoder.onnx", bytes);
+  CHECK(error_label([&] { ExportedLm(folder / "decoder.onnx", 32); }, &text) == "exported_inputs");
+  CHECK_THAT(text, Contains("the input 'encoder_states' is that of a decoder with cross attention"));
 }
 
 TEST_CASE("exported decoder: a directory with its tokenizer generates text") {

@@ -2,7 +2,7 @@
 
 #include "ir/ops/composites/composites.h"
 #include "ir/tensor/builder.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 
 /// Activations and masks.
 namespace lathe::onnx {

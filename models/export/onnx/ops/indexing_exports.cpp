@@ -1,7 +1,7 @@
 #include <numeric>
 
 #include "ir/ops/primitives/primitives.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 
 /// Ops that read or write elements at indices. Indices out of range are errors in Lathe; ONNX counts negative ones
 /// from the end.

@@ -4,7 +4,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/ops/rules/operand_rules.h"
 #include "ir/tensor/builder.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 #include "models/export/onnx/recognize_attention.h"
 
 /// Softmax, norms and attention.

@@ -1,6 +1,6 @@
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 
 namespace lathe::onnx {
 
@@ -9,7 +9,7 @@ std::span<const ExportRecord> ops_without_export() {
                                  "ONNX has no random numbers that depend on a state: export a graph for "
                                  "evaluation, without dropout",
                              ranks = "ONNX has one process: export the graph before it is sharded",
-                             matrices = "ONNX has no decompositions of matrices", steps = "loops are not exported";
+                             matrices = "ONNX has no decompositions of matrices";
   static constexpr ExportRecord records[] = {
       {&ir::ops::dropout, nullptr, random},
       {&ir::ops::random_uniform, nullptr, random},
@@ -24,8 +24,6 @@ std::span<const ExportRecord> ops_without_export() {
       {&ir::ops::solve_triangular, nullptr, matrices},
       {&ir::ops::orthonormal_basis, nullptr, matrices},
       {&ir::ops::eigenvectors, nullptr, matrices},
-      {&ir::ops::loop, nullptr, steps},
-      {&ir::ops::linear_recurrence, nullptr, steps},
   };
   return records;
 }

@@ -3,7 +3,7 @@
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/op/op.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 
 /// Products and convolutions.
 namespace lathe::onnx {

@@ -1,6 +1,6 @@
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 
 /// Reductions, running sums and sorting.
 namespace lathe::onnx {

@@ -1,6 +1,6 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/constants.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 
 /// Ops without operands, and ops that join tensors.
 namespace lathe::onnx {

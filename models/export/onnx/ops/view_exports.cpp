@@ -4,7 +4,7 @@
 
 #include "ir/ops/composites/composites.h"
 #include "ir/ops/primitives/primitives.h"
-#include "models/export/onnx/export_table.h"
+#include "models/export/onnx/nodes/export_table.h"
 
 /// Ops that rearrange elements. ONNX has no strides: each is an op that may copy.
 namespace lathe::onnx {

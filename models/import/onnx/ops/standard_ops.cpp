@@ -19,6 +19,7 @@ importing::OpTable standard_ops() {
                             signal_ops(),       text_ops()})
     table.add("", group);
   table.add("com.microsoft", contrib_ops());
+  table.add("com.microsoft", group_query_ops());
   table.add("ai.onnx.preview", preview_ops());
   table.add("ai.onnx.preview.training", optimizer_ops());
   return table;

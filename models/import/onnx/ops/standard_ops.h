@@ -39,6 +39,7 @@ std::span<const importing::OpRecord> region_ops();
 std::span<const importing::OpRecord> signal_ops();
 std::span<const importing::OpRecord> text_ops();
 std::span<const importing::OpRecord> contrib_ops();
+std::span<const importing::OpRecord> group_query_ops();
 std::span<const importing::OpRecord> preview_ops();
 std::span<const importing::OpRecord> optimizer_ops();
 

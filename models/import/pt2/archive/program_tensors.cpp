@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ir/support/error.h"
+#include "models/import/mapped_tensor.h"
 #include "models/import/pt2/program/read_arguments.h"
 #include "runtime/files/strict_json.h"
 

@@ -10,9 +10,11 @@ importing::OpTable aten_ops() {
         aten_ordering_ops(), aten_product_ops(), aten_attention_ops(), aten_norm_ops(), aten_convolution_ops(),
         aten_pool_ops(), aten_loss_ops(), aten_size_ops()})
     table.add("aten", group);
+  table.add("higher_order", control_flow_ops());
   table.add("_operator", operator_ops());
   table.add("math", math_ops());
   table.add("torch", symbolic_ops());
+  table.add("transformers", transformers_ops());
   return table;
 }
 

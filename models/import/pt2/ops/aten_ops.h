@@ -30,6 +30,10 @@ std::span<const importing::OpRecord> aten_convolution_ops();
 std::span<const importing::OpRecord> aten_pool_ops();
 std::span<const importing::OpRecord> aten_loss_ops();
 std::span<const importing::OpRecord> aten_size_ops();
+/// The group of the domain higher_order.
+std::span<const importing::OpRecord> control_flow_ops();
+/// The group of the domain transformers, which are ops of the library of this name.
+std::span<const importing::OpRecord> transformers_ops();
 /// The groups of the domains _operator, math and torch.
 std::span<const importing::OpRecord> operator_ops();
 std::span<const importing::OpRecord> math_ops();

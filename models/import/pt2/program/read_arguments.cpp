@@ -1,6 +1,8 @@
 #include "models/import/pt2/program/read_arguments.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace lathe::pt2 {
 
@@ -159,6 +161,21 @@ std::string module_of(std::string_view stack) {
   return std::string(last.substr(start + 1, end == std::string_view::npos ? end : end - start - 1));
 }
 
+/// Arguments of control flow have no names in the file: those of torch's functions, in order.
+constexpr std::pair<std::string_view, std::array<std::string_view, 4>> control_flow[] = {
+    {"torch.ops.higher_order.cond", {"pred", "true_fn", "false_fn", "operands"}},
+    {"torch.ops.higher_order.map_impl", {"f", "xs", "pos_args"}},
+    {"torch.ops.higher_order.scan", {"combine_fn", "init", "xs", "additional_inputs"}},
+    {"torch.ops.higher_order.while_loop", {"cond_fn", "body_fn", "carried_inputs", "additional_inputs"}},
+};
+
+void name_arguments(NodePart& node) {
+  for (const auto& [target, names] : control_flow)
+    if (node.target == target)
+      for (std::size_t i = 0; i < std::min(node.arguments.size(), names.size()); ++i)
+        if (node.arguments[i].name.empty()) node.arguments[i].name = names[i];
+}
+
 NodePart read_node(const JsonFields& json) {
   json.require_known({"target", "inputs", "outputs", "metadata", "is_hop_single_tensor_return", "name"});
   NodePart node;
@@ -167,6 +184,7 @@ NodePart read_node(const JsonFields& json) {
     input.require_known({"name", "arg", "kind"});
     node.arguments.push_back({input.at("name").text(), read_argument(input.at("arg"))});
   }
+  name_arguments(node);
   for (const JsonFields& output : json.at("outputs").elements()) node.results.push_back(read_argument(output));
   // The metadata are texts about the Python code.
   const JsonFields metadata = json.at("metadata");

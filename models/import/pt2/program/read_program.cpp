@@ -15,15 +15,19 @@ constexpr int max_json_depth = 200;  // of the JSON, for graphs in graphs
 
 std::string version_text(const SchemaVersion& version) { return fmt::format("{}.{}", version.first, version.second); }
 
-SchemaVersion read_version(const JsonFields& json, const std::string& where) {
+/// Returns the version of the schema, which PyTorch raises in most releases.
+SchemaVersion read_version(const JsonFields& program, const std::string& where) {
+  const JsonFields json = program.at("schema_version");
   json.require_known({"major", "minor"});
   const SchemaVersion version{json.at("major").integer(), json.at("minor").integer()};
   if (std::ranges::find(tested_versions, version) != std::end(tested_versions)) return version;
   std::string tested;
   for (const SchemaVersion& each : tested_versions) tested += (tested.empty() ? "" : ", ") + version_text(each);
-  throw UserError(fmt::format("{} has version {} of the schema of torch.export", where, version_text(version)),
-                  "import_unsupported",
-                  fmt::format("Lathe reads version {}: export the model again with torch 2.15", tested));
+  const std::string writer =
+      program.has("torch_version") ? fmt::format(", written by torch {}", program.at("torch_version").text()) : "";
+  throw UserError(
+      fmt::format("{} has version {} of the schema of torch.export{}", where, version_text(version), writer),
+      "import_unsupported", fmt::format("Lathe reads version {}: export the model again with torch 2.15", tested));
 }
 
 InputSpec read_input_spec(const JsonFields& json) {
@@ -105,7 +109,7 @@ ExportedProgram read_program(std::string_view text, const std::string& where) {
   const nlohmann::json parsed = parse_strict_json(text, where, max_json_depth);
   const JsonFields json(parsed, where + ":");
   ExportedProgram program;
-  program.version = read_version(json.at("schema_version"), where);
+  program.version = read_version(json, where);
   // The verifiers name dialects.
   json.require_known({"graph_module", "opset_version", "range_constraints", "schema_version", "verifiers",
                       "torch_version", "guards_code"});

@@ -227,6 +227,51 @@ class Prefix(nn.Module):
         return x[:count]
 
 
+class Control(nn.Module):
+    """A branch, loops over the rows of x, and a loop whose iterations are counted."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        from torch._higher_order_ops.map import map as each
+        from torch._higher_order_ops.scan import scan
+        from torch._higher_order_ops.while_loop import while_loop
+
+        def step(h, row):
+            h = torch.tanh(self.fc(h) + row)
+            return h, h * 2
+
+        chosen = torch.cond(x.sum() > 0, lambda x: torch.tanh(self.fc(x)), lambda x: torch.relu(x) - 1, (x,))
+        last, rows = scan(step, x.new_zeros(4), x)
+        mapped = each(lambda row, bias: torch.sin(row) * bias, x, self.fc.bias)
+        start = (torch.tensor(0), x.detach())
+        _, halved = while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * 0.5 + 1), start)
+        return {"chosen": chosen, "last": last, "rows": rows, "mapped": mapped, "halved": halved}
+
+
+class Experts(nn.Module):
+    """Two of four experts for each row, as transformers computes them with grouped products."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(8, 4, bias=False)
+        self.up = nn.Parameter(torch.randn(4, 8, 12) * 0.3)
+        self.down = nn.Parameter(torch.randn(4, 12, 8) * 0.3)
+
+    def forward(self, x):
+        weights, experts = torch.topk(torch.softmax(self.gate(x), -1), 2, dim=-1)
+        order = torch.argsort(experts.reshape(-1), stable=True)
+        rows, scale = x[order // 2], weights.reshape(-1)[order]
+        ends = torch.cumsum(torch.histc(experts.reshape(-1).float(), bins=4, min=0, max=3), 0, dtype=torch.int32)
+        hidden = F.silu(torch._grouped_mm(rows, self.up, ends))
+        y = torch._grouped_mm(hidden, self.down, ends) * scale.unsqueeze(-1)
+        back = torch.empty_like(order)
+        back[order] = torch.arange(order.shape[0])
+        return y[back].view(x.shape[0], 2, 8).sum(1)
+
+
 def ids(n, t, vocab):
     return torch.randint(1, vocab, (n, t))
 
@@ -262,6 +307,9 @@ def main():
     write("guards", Guards(), runs, {"x": {0: DYNAMIC}, "y": {0: DYNAMIC}}, gradients=False)
     runs = [{"x": torch.randn(n, 3), "n": torch.tensor(2)} for n in (4, 2)]
     write("prefix", Prefix(), runs, {"x": {0: DYNAMIC}}, gradients=False)
+    runs = [{"x": sign * torch.rand(n, 4, dtype=torch.float64)} for n, sign in ((3, 1), (5, -1))]
+    write("control", Control().double(), runs, {"x": {0: DYNAMIC}})
+    write("experts", Experts(), [{"x": torch.randn(n, 8)} for n in (5, 3)], {"x": {0: DYNAMIC}})
     write("counter", Counter(), [{"x": torch.randn(2, 3)}] * 2, {"x": {0: DYNAMIC}}, True, False)
 
 

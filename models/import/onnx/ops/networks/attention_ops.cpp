@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "models/import/onnx/ops/op_functions.h"
+#include "models/import/onnx/ops/networks/attention_heads.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/onnx/tensor_data.h"
 
@@ -14,12 +14,7 @@ namespace {
 /// [B, S, h * d] -> [B, h, S, d]
 Tensor heads_of(const OpCall& call, const Tensor& x, std::string_view attribute) {
   if (x.rank() == 4) return call.ignore({attribute}), x;
-  const std::int64_t heads = call.integer(attribute);
-  const std::optional<Dim> size = x.size(2).divided_by(heads);
-  if (!size)
-    call.fail(fmt::format("{} columns do not divide into {} heads", x.size(2).to_string(), heads),
-              "import_attribute");
-  return x.reshape({x.size(0), x.size(1), heads, *size}).transpose(1, 2);
+  return split_heads(call, x, call.integer(attribute));
 }
 
 /// The parts of an attention: q [B, h, S, d], k and v [B, kv, T, d], with the past before the new ones.
@@ -37,8 +32,8 @@ AttentionParts attention_parts(const OpCall& call) {
   if (call.has(4) != call.has(5)) call.fail("past_key and past_value are given together", "import_operand");
   if (call.has(4)) {
     parts.past = call.operand(4).shape()[2].unnamed();
-    parts.k = concat({call.tensor(4), parts.k}, 2);
-    parts.v = concat({call.tensor(5), parts.v}, 2);
+    parts.k = call.joined(4, parts.k, 2);
+    parts.v = call.joined(5, parts.v, 2);
   }
   if (call.has("scale")) {
     parts.scale = call.real("scale");
@@ -48,14 +43,6 @@ AttentionParts attention_parts(const OpCall& call) {
     parts.scale = 1 / std::sqrt(static_cast<double>(*size));
   }
   return parts;
-}
-
-/// Each key and value head serves several query heads, in a row.
-Tensor repeated_heads(const OpCall& call, const Tensor& x, const Dim& heads) {
-  if (x.size(1) == heads) return x;
-  const std::optional<Dim> times = heads.divided_by(x.size(1));
-  if (!times || !times->value()) call.fail("the query heads are no multiple of the key heads", "import_size");
-  return x.repeat_interleave(*times->value(), 1);
 }
 
 /// The mask for all T keys: keys after the end of a shorter mask are not seen.
@@ -74,12 +61,6 @@ Tensor causal_mask_of(const OpCall& call, const AttentionParts& parts) {
   return call.graph().arange(parts.k.size(2), i64) <= rows.unsqueeze(1);
 }
 
-/// Adds a mask to scores: a bool one excludes keys, a float one is a bias.
-Tensor with_mask(const Tensor& scores, const Tensor& mask) {
-  if (mask.dtype() != boolean) return scores + mask.to(scores.dtype());
-  return where(mask, scores, scores.graph().constant(-std::numeric_limits<double>::infinity(), scores.dtype()));
-}
-
 Tensor with_masks(const OpCall& call, const AttentionParts& parts, Tensor scores) {
   if (call.has(3)) scores = with_mask(scores, mask_of(call, parts.k.size(2)));
   if (call.flag("is_causal", false)) scores = with_mask(scores, causal_mask_of(call, parts));
@@ -90,8 +71,7 @@ Tensor with_masks(const OpCall& call, const AttentionParts& parts, Tensor scores
 
 /// The result [B, h, S, e] in the layout of the query.
 Tensor in_layout_of_query(const OpCall& call, const Tensor& y) {
-  if (call.operand(0).rank() != 3) return y;
-  return y.transpose(1, 2).reshape({y.size(0), y.size(2), y.size(1) * y.size(3)});
+  return call.operand(0).rank() == 3 ? merged_heads(y) : y;
 }
 
 /// Whether Lathe's attention has all that the node has: no cap, no past before a causal mask, no lengths, and only
@@ -138,25 +118,21 @@ Results attention_op(const OpCall& call) {
 /// cos and sin [B, S, d/2], or tables [n, d/2] and positions [B, S]. Rotates the first elements of each head.
 Results rotary_embedding(const OpCall& call) {
   const Tensor given = call.tensor(0);
-  const bool is_flat = given.rank() == 3;
   const Tensor x = heads_of(call, given, "num_heads");
   const Dim size = x.size(3).unnamed();
   const std::int64_t rotated = call.integer("rotary_embedding_dim", 0);
   const Dim part = rotated == 0 ? size : Dim(rotated);
   const auto table = [&](std::size_t i) {
     const Tensor cache = call.tensor(i);
-    return (call.has(3) ? gather(cache, from_front(call.tensor(3), cache.size(0).unnamed())) : cache).unsqueeze(1);
+    const Tensor rows = call.has(3) ? gather(cache, from_front(call.tensor(3), cache.size(0).unnamed())) : cache;
+    if (rows.size(2) * Dim(2) != part)
+      call.fail(fmt::format("operand {} has {} columns for {} rotated elements", i, rows.size(2).to_string(),
+                            part.to_string()),
+                "import_operand");
+    return rows;
   };
-  const Tensor cos = table(1), sin = table(2), first = part == size ? x : x.slice(3, 0, part);
-  Tensor y;
-  if (call.flag("interleaved", false)) {
-    const Tensor a = first.slice(3, 0, part, 2), b = first.slice(3, 1, part, 2);
-    y = stack({cos * a - sin * b, sin * a + cos * b}, -1).reshape(first.shape());
-  } else {
-    y = rope(first, concat({cos, cos}, 3), concat({sin, sin}, 3));
-  }
-  if (part != size) y = concat({y, x.slice(3, part, size)}, 3);
-  return {is_flat ? y.transpose(1, 2).reshape(given.shape()) : y};
+  const Tensor y = rotated_heads(x, table(1), table(2), call.flag("interleaved", false));
+  return {given.rank() == 3 ? merged_heads(y) : y};
 }
 
 constexpr std::string_view attention_attributes =

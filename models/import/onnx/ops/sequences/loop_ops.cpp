@@ -5,6 +5,7 @@
 #include "frontend/ops/loops/loops.h"
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/control_functions.h"
 
 /// Ops with branches and bodies. A body becomes that of one loop of the graph, so a loop is differentiated like any
 /// op.
@@ -12,17 +13,15 @@ namespace lathe::onnx {
 
 namespace {
 
-/// Takes the branch of a condition that is known at import.
+using importing::results_of;
+
+/// Takes the branch of a condition that is known at import, and otherwise selects from the results of both.
 Results if_op(const OpCall& call) {
-  const HostTensor* const known = call.operand(0).constant();
-  if (!known || known->numel() != 1)
-    call.fail("the condition is computed at run time", "import_unsupported",
-              "Lathe has no branches: export the model with a constant condition");
-  const std::string_view name = known->get_int(0) != 0 ? "then_branch" : "else_branch";
-  Results results = call.run_body(name, {}, call.graph());
+  Results results = importing::either(call, call.operand(0), "then_branch", "else_branch", {});
   if (results.size() != call.node().results.size())
-    call.fail(fmt::format("{} has {} outputs, and the node {}", name, results.size(), call.node().results.size()),
-              "import_file");
+    call.fail(
+        fmt::format("the branches have {} outputs, and the node {}", results.size(), call.node().results.size()),
+        "import_file");
   return results;
 }
 
@@ -44,14 +43,9 @@ LoopResults run_scan(const OpCall& call, const std::vector<Tensor>& carries, con
   return scan(carries, sequences, step, {.reverse = reverse});
 }
 
-Results results_of(const LoopResults& loop) {
-  Results results(loop.carries.begin(), loop.carries.end());
-  results.insert(results.end(), loop.outputs.begin(), loop.outputs.end());
-  return results;
-}
-
 /// Returns x with one dim at another place.
 Tensor with_moved_dim(const Tensor& x, int from, int to) {
+  if (from == to) return x;
   Ints order;
   for (int i = 0; i < x.rank(); ++i)
     if (i != from) order.push_back(i);
@@ -132,42 +126,22 @@ Results batched_scan(const OpCall& call) {
   return results_of(scan({}, operands, run, {.name = "batch"}));
 }
 
-[[noreturn]] void fail_condition(const OpCall& call) {
-  call.fail("the condition is computed at run time", "import_unsupported",
-            "Lathe's loops have a number of iterations that follows from constants and sizes");
-}
-
-bool is_true(const OpCall& call, const Value& condition) {
-  const HostTensor* const known = condition.constant();
-  if (!known || known->numel() != 1) fail_condition(call);
-  return known->get_int(0) != 0;
-}
-
-/// A loop whose number of iterations is known and whose condition stays true. The body also gets the number of the
-/// iteration and the condition.
+/// The body also gets the number of the iteration and the condition.
 Results loop_op(const OpCall& call) {
-  if (!call.has(0)) fail_condition(call);
-  const std::vector<Dim> given = call.dims(0, "the number of iterations");
-  if (given.size() != 1) call.fail("the number of iterations has more than one element", "import_operand");
-  Dim trips = given[0];
-  if (trips.value() && *trips.value() < 0) trips = 0;
-  if (call.has(1) && !is_true(call, call.operand(1))) trips = 0;
-  std::vector<Tensor> carries;
-  for (std::size_t i = 2; i < call.count(); ++i) carries.push_back(call.tensor(i));
-  const auto run = [&](std::span<const Tensor> states, std::span<const Tensor> elements) {
-    const Graph body = elements[0].graph();
-    std::vector<Value> inputs{elements[0], Value::constant(scalar_of(1, boolean))};
+  importing::SourceLoop loop;
+  if (call.has(0)) {
+    const std::vector<Dim> given = call.dims(0, "the number of iterations");
+    if (given.size() != 1) call.fail("the number of iterations has more than one element", "import_operand");
+    loop.limit = given[0].value() && *given[0].value() < 0 ? Dim(0) : given[0];
+  }
+  if (call.has(1)) loop.condition = call.operand(1);
+  for (std::size_t i = 2; i < call.count(); ++i) loop.states.push_back(call.operand(i));
+  loop.body = [&](const Value& index, std::vector<Value> states, const Graph& graph) {
+    std::vector<Value> inputs{index, Value::constant(scalar_of(1, boolean))};
     inputs.insert(inputs.end(), states.begin(), states.end());
-    const Results values = call.run_body("body", std::move(inputs), body);
-    if (values.size() < 1 + states.size())
-      call.fail(fmt::format("the body has {} outputs for {} states", values.size(), states.size()), "import_file");
-    if (!is_true(call, values[0])) fail_condition(call);
-    LoopStep next;
-    for (std::size_t i = 1; i < values.size(); ++i)
-      (i <= states.size() ? next.carries : next.outputs).push_back(values[i].in(body));
-    return next;
+    return call.run_body("body", std::move(inputs), graph);
   };
-  return results_of(scan(carries, {call.graph().arange(trips, i64)}, run));
+  return importing::source_loop(call, loop);
 }
 
 }  // namespace

@@ -125,6 +125,20 @@ Results diff_op(const OpCall& call) {
   return {x};
 }
 
+/// Counts the elements in each of equal parts of a range, whose end is part of the last one.
+Results histogram(const OpCall& call) {
+  const double low = real_argument(call, "min", 0), high = real_argument(call, "max", 0);
+  const std::int64_t bins = call.integer("bins", 100);
+  if (!(low < high) || bins < 1)
+    call.fail(fmt::format("{} bins from {} to {}", bins, low, high), "import_unsupported",
+              "give a range and a number of bins; a range of the elements themselves is not supported");
+  const Tensor given = call.tensor(0), x = given.reshape({given.shape().numel()});
+  const Tensor bin = minimum(((x - low) * static_cast<double>(bins) / (high - low)).floor(), bins - 1);
+  const Tensor is_inside = (x >= low) & (x <= high);
+  const Tensor numbers = call.graph().arange(bins, i64).to(x.dtype());
+  return {((bin.unsqueeze(1) == numbers) & is_inside.unsqueeze(1)).to(x.dtype()).sum(0)};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_reduction_ops() {
@@ -157,6 +171,7 @@ std::span<const OpRecord> aten_reduction_ops() {
       aten("norm.Scalar", "self", "p", norm_op),
       aten("norm.ScalarOpt_dim", "self", "p dim keepdim", norm_op),
       aten("cumsum", "self", "dim dtype", cumsum_op),
+      aten("histc", "self", "bins min max", histogram),
       aten("diff", "self prepend append", "n dim", diff_op),
   };
   return records;

@@ -38,6 +38,11 @@ template <int number>
 Results constant_fill(const OpCall& call) {
   return {call.graph().full(Shape(call.dims(0, "the shape")), number, dtype_argument(call, default_dtype))};
 }
+/// The order of dims in memory has no effect.
+Results empty_permuted(const OpCall& call) {
+  call.ignore({"physical_layout"});
+  return constant_fill<0>(call);
+}
 template <int number>
 Results constant_like(const OpCall& call) {
   const Value& like = call.operand(0);
@@ -111,6 +116,7 @@ std::span<const OpRecord> aten_source_ops() {
       aten("ones_like", "self", "dtype", constant_like<1>),
       aten("new_ones", "self size", "dtype", constant_new<1>),
       aten("empty.memory_format", "size", "dtype", constant_fill<0>),
+      aten("empty_permuted", "size", "physical_layout dtype", empty_permuted),
       aten("empty_like", "self", "dtype", constant_like<0>),
       aten("new_empty", "self size", "dtype", constant_new<0>),
       aten("fill.Scalar", "self value", "", fill),

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 
@@ -72,6 +74,22 @@ Results einsum_op(const OpCall& call) {
   return {einsum(equation, call.tensors())};
 }
 
+/// Multiplies segments of rows by matrices of their own, such as those of experts: rows [n, k], matrices [g, k, m],
+/// and the end of each segment.
+Results grouped_product(const OpCall& call) {
+  const Tensor rows = call.tensor(0), matrices = call.tensor(1);
+  if (rows.rank() != 2 || matrices.rank() != 3 || !call.has(2))
+    call.fail(fmt::format("the operands have ranks {} and {}", rows.rank(), matrices.rank()), "import_unsupported",
+              "segments of rows [n, k] are multiplied by matrices [g, k, m], with the ends of the segments");
+  const auto groups = matrices.size(0).value();
+  if (!groups) call.fail("the number of matrices is not known", "import_size");
+  std::vector<Tensor> weights;
+  for (std::int64_t i = 0; i < *groups; ++i) weights.push_back(matrices.select(0, i).transpose(0, 1));
+  const Tensor ends = call.tensor(2).to(i64);
+  const Tensor y = grouped_matmul(rows, concat({call.graph().zeros({1}, i64), ends}, 0), weights);
+  return {y};
+}
+
 Results outer_op(const OpCall& call) { return {outer(call.tensor(0), call.tensor(1))}; }
 
 }  // namespace
@@ -89,7 +107,13 @@ std::span<const OpRecord> aten_product_ops() {
       aten("baddbmm", "self batch1 batch2", "alpha beta", added_product),
       aten("einsum", "tensors", "equation", einsum_op),
       aten("outer", "self vec2", "", outer_op),
+      aten("_grouped_mm", "self mat2 offs", "", grouped_product),
   };
+  return records;
+}
+
+std::span<const OpRecord> transformers_ops() {
+  static constexpr OpRecord records[] = {aten("grouped_mm_fallback", "input weight offs", "", grouped_product)};
   return records;
 }
 

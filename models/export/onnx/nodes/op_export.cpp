@@ -1,4 +1,4 @@
-#include "models/export/onnx/op_export.h"
+#include "models/export/onnx/nodes/op_export.h"
 
 namespace lathe::onnx {
 

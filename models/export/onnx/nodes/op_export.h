@@ -15,16 +15,26 @@ namespace lathe::onnx {
 
 using Ints = std::vector<std::int64_t>;
 
+class LoopExporter;
+
 /// One op of a graph that is exported: the op, the names of its operands in the model, and the functions that add
 /// nodes.
 class OpExport {
  public:
-  OpExport(const ir::Graph& graph, const ir::Node& node, std::vector<Text> operands, ModelBuilder& to,
-           DimValues& dims, std::int64_t opset)
-      : graph_(graph), node_(node), operands_(std::move(operands)), to_(to), dims_(dims), opset_(opset) {}
+  OpExport(const ir::Graph& graph, ir::ValueId id, std::vector<Text> operands, ModelBuilder& to, DimValues& dims,
+           LoopExporter& loops, std::int64_t opset)
+      : graph_(graph),
+        id_(id),
+        node_(graph[id]),
+        operands_(std::move(operands)),
+        to_(to),
+        dims_(dims),
+        loops_(loops),
+        opset_(opset) {}
 
   std::int64_t opset() const { return opset_; }
   const ir::Node& node() const { return node_; }
+  ir::ValueId id() const { return id_; }
   template <class T>
   const T& attr(std::string_view name) const {
     return node_.attrs.get<T>(name);
@@ -48,6 +58,9 @@ class OpExport {
   Text add(Text op, std::vector<Text> inputs, Attributes attributes = {}, std::size_t result = 0) const {
     return to_.add(op, std::move(inputs), std::move(attributes), result);
   }
+  ModelBuilder& model() const { return to_; }
+  DimValues& dims() const { return dims_; }
+  LoopExporter& loops() const { return loops_; }
   Text constant(const HostTensor& numbers) const { return to_.constant(numbers); }
   Text integers(const Ints& values) const { return to_.integers(values); }
   Text scalar(const Number& value, DType dtype) const { return to_.scalar(value, dtype); }
@@ -82,10 +95,12 @@ class OpExport {
 
  private:
   const ir::Graph& graph_;
+  ir::ValueId id_;
   const ir::Node& node_;
   std::vector<Text> operands_;
   ModelBuilder& to_;
   DimValues& dims_;
+  LoopExporter& loops_;
   std::int64_t opset_;
 };
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "models/export/onnx/op_export.h"
+#include "models/export/onnx/nodes/op_export.h"
 
 namespace lathe::ir {
 struct Op;
@@ -34,6 +34,7 @@ std::span<const ExportRecord> product_exports();
 std::span<const ExportRecord> indexing_exports();
 std::span<const ExportRecord> activation_exports();
 std::span<const ExportRecord> network_exports();
+std::span<const ExportRecord> loop_exports();
 std::span<const ExportRecord> ops_without_export();
 
 /// Returns the record of an op, or null.
