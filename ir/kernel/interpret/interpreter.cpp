@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/interpret/access_lanes.h"
 #include "ir/kernel/interpret/decoded_kernel.h"
 #include "ir/kernel/intrinsics/region.h"
 #include "ir/kernel/intrinsics/run.h"
@@ -114,8 +115,8 @@ class Interpreter final : IntrinsicRun {
     switch (s.kind) {
       case DecodedKind::nothing: return;
       case DecodedKind::compute: return s.function(s, t.lanes.data());
-      case DecodedKind::load: return load(s, t);
-      case DecodedKind::store: return store(s, t);
+      case DecodedKind::load: return load_lanes(s, target(s.buffer, t), actor(t), t.lanes.data());
+      case DecodedKind::store: return store_lanes(s, target(s.buffer, t), actor(t), t.lanes.data());
       case DecodedKind::allocate: return allocate(s, t);
       case DecodedKind::barrier: return fail("a barrier outside the thread loops", "barrier_context");
       case DecodedKind::check: return check(s, t);
@@ -129,37 +130,6 @@ class Interpreter final : IntrinsicRun {
         fail(fmt::format("a {} outside the thread loops", std::get<IntrinsicRegion>(s.source->node).record->name),
              "barrier_context");
     }
-  }
-
-  /// Calls access(i, index) for each lane that accesses memory, and skip(i) for the others.
-  template <class Access, class Skip>
-  static void each_access(const DecodedStatement& s, const Scalar* lanes, const Access& access, const Skip& skip) {
-    const Scalar* const index = lanes + s.a;
-    const std::int64_t stride = s.pattern == AccessPattern::strided ? lanes[s.b].integer : 1;
-    for (int i = 0; i < s.lanes; ++i) {
-      if (s.masked && lanes[s.c + at_index(i)].integer == 0) {
-        skip(i);
-        continue;
-      }
-      access(i, s.pattern == AccessPattern::by_lane ? index[i].integer : index->integer + i * stride);
-    }
-  }
-
-  void load(const DecodedStatement& s, Thread& t) const {
-    const Target from = target(s.buffer, t);
-    const Actor own = actor(t);
-    Scalar* const out = &t.lanes[s.out];
-    each_access(
-        s, t.lanes.data(), [&](int i, std::int64_t at) { out[i] = from.load(at, own); }, [&](int i) { out[i] = {}; });
-    from.check_alignment(s.alignment, t.lanes[s.a].integer);
-  }
-
-  void store(const DecodedStatement& s, Thread& t) const {
-    const Target to = target(s.buffer, t);
-    const Actor own = actor(t);
-    const Scalar* const value = &t.lanes[s.out];
-    each_access(s, t.lanes.data(), [&](int i, std::int64_t at) { to.store(at, value[i], own); }, [](int) {});
-    to.check_alignment(s.alignment, t.lanes[s.a].integer);
   }
 
   /// Reuses the memory of an earlier iteration unless a copy or a region still refers to it.
