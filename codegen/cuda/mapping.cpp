@@ -184,7 +184,7 @@ class Bounds {
     const kernel::Instruction& in = value(kernel_, id);
     kernel::Scalar result;
     if (in.op == Opcode::constant) {
-      result = {.integer = in.integer, .real = in.real};
+      result = kernel::constant_value(in);
     } else if (in.op == Opcode::dim) {
       result.integer = dims_[in.integer];
     } else if (in.op == Opcode::scalar && in.type.lanes == 1) {

@@ -7,6 +7,7 @@
 #include "ir/tensor/op/op.h"
 #include "runtime/compile.h"
 #include "tests/papers/values.h"
+#include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/test_data.h"
 
 /// The models of examples/papers against PyTorch (make_reference.py).
@@ -60,7 +61,7 @@ TEST_CASE("papers: losses and gradients equal those of PyTorch", "[papers]") {
     for (const auto& [name, gradient] : parameter_gradients(loss)) g.output("grad." + name, gradient);
     const ir::Graph graph = g.finish();
     const Tensors values = values_of(graph, size);
-    Executable executable = compile(graph, {});
+    Executable executable = compile(graph, {.cache = test::shared_kernels()});
     executable.parameters().set(states_of(graph, values));
     const Tensors results = executable.run(inputs_of(graph, values));
 
@@ -89,7 +90,7 @@ TEST_CASE("papers: a user's Muon equals the library's", "[papers]") {
     const Tensor loss = papers::muon_mlp(g, size);
     const ir::Graph step = training_step(g, loss, optimizer);
     const Tensors values = values_of(step, size);
-    Executable executable = compile(step, {});
+    Executable executable = compile(step, {.cache = test::shared_kernels()});
     executable.parameters().set(initial_states(step, 0));
     for (const char* name : {"0.up.weight", "0.down.weight", "1.up.weight", "1.down.weight"})
       executable.parameters().set(name, values.at(name));

@@ -6,6 +6,7 @@
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/ranks/check_collective.h"
 #include "tests/ranks/support.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Compiled collectives, compared with the simulator.
 namespace lathe::test {
@@ -21,7 +22,8 @@ std::size_t collectives_of(const std::string& text, std::int64_t bucket_bytes) {
   const ir::Graph graph = ir::parse_graph(text, "buckets");
   std::size_t count = 0;
   run_ranks(2, [&](int rank, const MakeCommunicator& make) {
-    CompileOptions options{.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
+    CompileOptions options{
+        .threads = 1, .cache = shared_kernels(), .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
     options.lower.bucket_bytes = bucket_bytes;
     const Executable executable = compile(graph, options);
     if (rank == 0) count = program_of(executable).collectives.size();

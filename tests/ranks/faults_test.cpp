@@ -7,6 +7,7 @@
 #include "runtime/ranks/agreement.h"
 #include "runtime/ranks/thread_communicator.h"
 #include "tests/ranks/support.h"
+#include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"
 
 namespace lathe::test {
@@ -31,8 +32,9 @@ const char* const logs_text = R"(graph @g(input %x: f32[1], state %kept: f32[1])
 TEST_CASE("ranks: an index out of range on one rank ends all ranks with its rank, op and line") {
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
-    Executable executable =
-        compile(graph, {.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))});
+    Executable executable = compile(
+        graph,
+        {.threads = 1, .cache = shared_kernels(), .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))});
     (void)executable.run(lookup_arguments(rank == 1 ? 9 : 2));
   });
   CHECK(found[1].label == "index_range");
@@ -48,7 +50,7 @@ TEST_CASE("ranks: a missing rank is an error with rank, op and line") {
     // Rank 0 has the shorter timeout.
     const auto ranks =
         std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}), RanksOptions{.timeout = rank == 0 ? 3.0 : 60.0});
-    Executable executable = compile(graph, {.threads = 1, .ranks = ranks});
+    Executable executable = compile(graph, {.threads = 1, .cache = shared_kernels(), .ranks = ranks});
     if (rank == 0) (void)executable.run(lookup_arguments(2));
     if (rank == 1) ranks->gather("");  // never arrives at rank 0
   });
@@ -62,7 +64,8 @@ TEST_CASE("ranks: graphs and CPUs that differ are reported by all ranks before t
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup"), other = small_step(f32);
   for (const bool of_graph : {true, false}) {
     const auto found = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
-      CompileOptions options{.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
+      CompileOptions options{
+          .threads = 1, .cache = shared_kernels(), .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}))};
       if (!of_graph) options.target = Target::named(rank == 0 ? "x86-64-v2" : "x86-64-v3");
       (void)compile(of_graph && rank == 1 ? other : graph, options);
     });
@@ -79,8 +82,10 @@ TEST_CASE("ranks: options that differ are reported by all ranks before the run, 
   const ir::Graph step = small_step(f32);
   const auto with = [&](const std::function<void(CompileOptions&)>& change) {
     return rank_failures(2, [&](int rank, const MakeCommunicator& make) {
-      CompileOptions options{
-          .threads = 1, .ranks = std::make_shared<Ranks>(make, Mesh({{"data", 2}})), .split = {{"B", "data"}}};
+      CompileOptions options{.threads = 1,
+                             .cache = shared_kernels(),
+                             .ranks = std::make_shared<Ranks>(make, Mesh({{"data", 2}})),
+                             .split = {{"B", "data"}}};
       if (rank == 1) change(options);
       (void)compile(step, options);
     });
@@ -105,6 +110,7 @@ TEST_CASE("ranks: short option forms match the long ones") {
     const auto failures = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
       CompileOptions options = given;
       options.threads = 1;
+      options.cache = shared_kernels();
       options.ranks = std::make_shared<Ranks>(make, Mesh({{"data", 2}}));
       const Executable executable = compile(step, options);
       CHECK(executable.ranks() == options.ranks);
@@ -140,7 +146,8 @@ TEST_CASE("ranks: find_nan names the lowest rank whose own op makes a NaN, its l
     CAPTURE(each.inputs);
     const auto failures = rank_failures(2, [&](int rank, const MakeCommunicator& make) {
       const auto ranks = std::make_shared<Ranks>(make, Mesh({{"m", 2}}), RanksOptions{.timeout = 60});
-      Executable executable = compile(graph, {.threads = 1, .find_nan = true, .ranks = ranks});
+      Executable executable =
+          compile(graph, {.threads = 1, .cache = shared_kernels(), .find_nan = true, .ranks = ranks});
       executable.parameters().set("kept", HostTensor::from({1}, {0.5}));
       const auto run = [&](double x) { return executable.run({{"x", HostTensor::from({1}, {-x})}}); };
       if (run(rank + 1).at("sum").get(0) != 3) throw InternalError("another sum");
@@ -171,6 +178,7 @@ TEST_CASE("ranks: a sharded graph accepts no further splits or shards") {
     return rank_failures(2, [&](int, const MakeCommunicator& make) {
       CompileOptions options = given;
       options.threads = 1;
+      options.cache = shared_kernels();
       options.ranks = std::make_shared<Ranks>(make, shard::Mesh({{"m", 2}}));
       (void)compile(ir::parse_graph(lookup_text, "lookup"), options);
     });
@@ -194,7 +202,9 @@ TEST_CASE("ranks: rejects a mesh of another number of processes") {
   CHECK(with_mesh("data=3") == "mesh_processes");
   const ir::Graph graph = ir::parse_graph(lookup_text, "lookup");
   const auto axis = rank_failures(2, [&](int, const MakeCommunicator& make) {
-    (void)compile(graph, {.threads = 1, .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"data", 2}}))});
+    (void)compile(graph, {.threads = 1,
+                          .cache = shared_kernels(),
+                          .ranks = std::make_shared<Ranks>(make, shard::Mesh({{"data", 2}}))});
   });
   CHECK(axis[0].label == "mesh_axis");
 }

@@ -34,7 +34,7 @@ ValueId Simplifier::simplify(Instruction& in) {
 
 ValueId Simplifier::fold(const Instruction& in) {
   std::vector<Scalar> args;
-  for (const ValueId arg : in.args) args.push_back({at(arg).integer, at(arg).real});
+  for (const ValueId arg : in.args) args.push_back(constant_value(at(arg)));
   const DType operand = at(in.args.back()).type.scalar;
   Scalar result;
   if (in.op == Opcode::fma)
@@ -108,7 +108,7 @@ ValueId Simplifier::reassociate(Instruction& in) {
   const Instruction& inner = at(in.args[0]);
   if (inner.op != Opcode::scalar || inner.scalar_op != in.scalar_op) return none;
   if (at(inner.args[1]).op != Opcode::constant) return none;
-  const Scalar constants[] = {{at(inner.args[1]).integer, 0}, {at(in.args[1]).integer, 0}};
+  const Scalar constants[] = {constant_value(at(inner.args[1])), constant_value(at(in.args[1]))};
   const ValueId rest = inner.args[0];
   const std::int64_t joined = evaluate(in.scalar_op, in.type.scalar, constants).integer;
   if (joined == (in.scalar_op == ScalarOp::add ? 0 : 1)) return rest;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
@@ -9,10 +11,14 @@
 namespace lathe::kernel {
 
 /// One element of any real type: `real` for floats (always exactly representable), else `integer`.
-struct Scalar {
+union Scalar {
   std::int64_t integer = 0;
-  double real = 0;
+  double real;
 };
+
+struct Instruction;
+/// Returns the value of a constant, which all its lanes have.
+Scalar constant_value(const Instruction& constant);
 
 /// Returns the nearest value of a float type, ties to even, rounded once.
 double round_to(DType dtype, double value);
@@ -20,8 +26,13 @@ double round_to(DType dtype, std::int64_t value);
 /// Wraps to the width of an integer type; for boolean, nonzero becomes 1.
 std::int64_t wrap_to(DType dtype, std::int64_t value);
 
-std::uint16_t bf16_bits(float value);  ///< nearest even; NaN stays a quiet NaN
-float bf16_value(std::uint16_t bits);
+/// Rounds to the nearest even; NaN stays a quiet NaN.
+inline std::uint16_t bf16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+inline float bf16_value(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 std::uint16_t f16_bits(float value);
 float f16_value(std::uint16_t bits);
 

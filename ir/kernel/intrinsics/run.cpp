@@ -6,13 +6,6 @@
 
 namespace lathe::kernel {
 
-IntrinsicRun::IntrinsicRun(const Kernel& kernel) : kernel_(kernel) {
-  for (const Instruction& in : kernel.values)
-    offsets_.push_back(value_lanes_), value_lanes_ += static_cast<std::size_t>(in.type.lanes);
-  for (const VarInfo& var : kernel.vars)
-    var_offsets_.push_back(var_lanes_), var_lanes_ += static_cast<std::size_t>(var.type.lanes);
-}
-
 std::vector<std::int64_t> IntrinsicRun::integers(std::span<const ValueId> ids, Thread& t) const {
   std::vector<std::int64_t> all;
   for (const ValueId id : ids) all.push_back(integer(id, t));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/kernel/interpret/interpreter_thread.h"
+#include "ir/kernel/interpret/lane_layout.h"
 
 namespace lathe::kernel {
 
@@ -23,17 +24,17 @@ class RunningRegion {
 /// A running kernel of the interpreter, as seen by intrinsics and regions.
 class IntrinsicRun {
  public:
-  explicit IntrinsicRun(const Kernel& kernel);
+  explicit IntrinsicRun(const Kernel& kernel) : kernel_(kernel), layout_(kernel) {}
   virtual ~IntrinsicRun() = default;
 
   const Kernel& kernel() const { return kernel_; }
   const Instruction& info(ValueId id) const { return kernel_.values[id]; }
   /// Returns the lanes of a thread's value.
-  Scalar* lanes(ValueId id, Thread& t) const { return &t.values[offsets_[id]]; }
+  Scalar* lanes(ValueId id, Thread& t) const { return &t.lanes[layout_.value(id)]; }
   std::int64_t integer(ValueId id, Thread& t) const { return lanes(id, t)->integer; }
   std::vector<std::int64_t> integers(std::span<const ValueId> ids, Thread& t) const;
   /// Returns the lanes of a thread's variable.
-  Scalar* var(VarId id, Thread& t) const { return &t.vars[var_offsets_[id]]; }
+  Scalar* var(VarId id, Thread& t) const { return &t.lanes[layout_.var(id)]; }
 
   virtual Target target(BufferId id, Thread& t) const = 0;
   virtual Actor actor(const Thread& t) const = 0;
@@ -54,13 +55,11 @@ class IntrinsicRun {
   [[noreturn]] void fail(const std::string& text, const char* label) const;
 
  protected:
-  std::size_t value_lanes() const { return value_lanes_; }
-  std::size_t var_lanes() const { return var_lanes_; }
+  const LaneLayout& layout() const { return layout_; }
 
  private:
   const Kernel& kernel_;
-  std::vector<std::size_t> offsets_, var_offsets_;
-  std::size_t value_lanes_ = 0, var_lanes_ = 0;
+  LaneLayout layout_;
   std::vector<RunningRegion*> regions_;
 };
 

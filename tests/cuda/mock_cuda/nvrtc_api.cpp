@@ -36,8 +36,8 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Returns the text without its #include, which is emitted once, and with extern shared memory, if any, as an array
-/// of the library: every block poisons all of it.
+/// Returns the text without its #include, which is in the precompiled header, and with extern shared memory, if any,
+/// as an array of the library: every block poisons all of it.
 std::string host_text(const Program& program, const std::string& symbol) {
   std::string text = program.text.substr(program.text.find('\n') + 1), memory;
   const std::string external = "extern __shared__";
@@ -47,8 +47,7 @@ std::string host_text(const Program& program, const std::string& symbol) {
         "namespace lathe { unsigned char shared_memory[1 << 18] __attribute__((section(\"cuda_shared\"), "
         "aligned(1024))); }\n";
   }
-  return fmt::format("#include \"tests/cuda/shim/launch.h\"\n#include \"lathe.cuh\"\n{}{}\nSHIM_ENTRY(lathe::{})\n",
-                     memory, text, symbol);
+  return fmt::format("{}{}\nSHIM_ENTRY(lathe::{})\n", memory, text, symbol);
 }
 
 /// Version of the files that kernels are linked with; cached libraries of another version are not used.
@@ -59,17 +58,64 @@ std::size_t shim_number() {
   return std::hash<std::string>()(all);
 }
 
-/// Builds a kernel's library in a folder; returns false with the compiler's log in `log`.
-bool build(const fs::path& folder, const std::string& text, const std::string& prelude, std::string& log) {
+/// While alive, no other process builds the folder.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder)
+      : file_(open((folder.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)),
+        is_held_(file_ >= 0 && flock(file_, LOCK_EX) == 0) {}
+  ~FolderLock() {
+    if (file_ >= 0) close(file_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+  bool is_held() const { return is_held_; }
+
+ private:
+  int file_;
+  bool is_held_;
+};
+
+/// Runs a command of host_flags.h in a folder; returns false with its output in `log`.
+bool run(const std::string& command, const fs::path& folder, std::string& log) {
+  const std::string all = fmt::format(fmt::runtime("( " + command + " ) > '{scratch}/log' 2>&1"),
+                                      fmt::arg("root", LATHE_SOURCE_ROOT), fmt::arg("scratch", folder.string()));
+  if (std::system(all.c_str()) == 0) return true;
+  log = read(folder / "log");
+  return false;
+}
+
+fs::path folder_of(const std::string& contents) {
+  return fs::path(LATHE_MOCK_KERNELS) / fmt::format("{:016x}", std::hash<std::string>()(contents));
+}
+
+/// Returns a folder in which start.h is precompiled: the shim and the prelude, which take most of the time to compile
+/// a kernel. Compilers do not check whether the files of a precompiled header have changed, so their text chooses the
+/// folder. Returns an empty path with the compiler's log in `log` if it does not compile.
+fs::path start_folder(const std::string& prelude, std::string& log) {
+  std::string contents = prelude;
+  for (const char* header : {"launch.h", "cuda_shim.h", "tensor_map.h", "block.h"})
+    contents += read(fs::path(LATHE_SOURCE_ROOT) / "tests/cuda/shim" / header);
+  const fs::path folder = folder_of(contents);
+  const FolderLock lock(folder);
+  if (!lock.is_held()) return {};
+  if (fs::exists(folder / "start.h.gch")) return folder;
   fs::create_directories(folder);
   std::ofstream(folder / "lathe.cuh") << prelude;
+  std::ofstream(folder / "start.h") << "#include \"tests/cuda/shim/launch.h\"\n#include \"lathe.cuh\"\n";
+  if (!run(LATHE_HOST_COMPILER "-x c++-header '{scratch}/start.h' -o '{scratch}/made.gch'", folder, log)) return {};
+  fs::rename(folder / "made.gch", folder / "start.h.gch");
+  return folder;
+}
+
+/// Builds a kernel's library in a folder; returns false with the compiler's log in `log`.
+bool build(const fs::path& folder, const std::string& text, const std::string& prelude, std::string& log) {
+  const fs::path start = start_folder(prelude, log);
+  if (start.empty()) return false;
+  fs::create_directories(folder);
   std::ofstream(folder / "kernel.cpp") << text;
-  const std::string command = fmt::format("( " LATHE_HOST_BUILD("kernel.cpp", "made.so") " ) > '{scratch}/log' 2>&1",
-                                          fmt::arg("root", LATHE_SOURCE_ROOT), fmt::arg("scratch", folder.string()));
-  if (std::system(command.c_str()) != 0) {
-    log = read(folder / "log");
+  if (!run(LATHE_HOST_BUILD("kernel.cpp", "made.so") " -include '" + (start / "start.h").string() + "'", folder, log))
     return false;
-  }
   fs::rename(folder / "made.so", folder / "kernel.so");
   return true;
 }
@@ -79,19 +125,15 @@ bool build(const fs::path& folder, const std::string& text, const std::string& p
 int compile(Program& program) {
   const std::string symbol = program.name.substr(0, program.name.find('.'));
   const std::string text = host_text(program, symbol);
-  const std::size_t key = std::hash<std::string>()(fmt::format("{}\n{}\n{}", shim_number(), program.prelude, text));
-  const fs::path folder = fs::path(LATHE_MOCK_KERNELS) / fmt::format("{:016x}", key);
   fs::create_directories(LATHE_MOCK_KERNELS);
-  const int lock = open((folder.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock < 0 || flock(lock, LOCK_EX) != 0) return compilation;
-  const bool is_built = fs::exists(folder / "kernel.so") || build(folder, text, program.prelude, program.log);
-  if (is_built) {
-    program.cubin = pack_cubin(read(folder / "kernel.so"));
-    program.log =
-        "ptxas info    : Compiling entry function '" + symbol + "' for 'sm_90a'\nptxas info    : Used 1 registers\n";
-  }
-  close(lock);
-  return is_built ? success : compilation;
+  const fs::path folder = folder_of(fmt::format("{}\n{}\n{}", shim_number(), program.prelude, text));
+  const FolderLock lock(folder);
+  if (!lock.is_held()) return compilation;
+  if (!fs::exists(folder / "kernel.so") && !build(folder, text, program.prelude, program.log)) return compilation;
+  program.cubin = pack_cubin(read(folder / "kernel.so"));
+  program.log =
+      "ptxas info    : Compiling entry function '" + symbol + "' for 'sm_90a'\nptxas info    : Used 1 registers\n";
+  return success;
 }
 
 int give_size(std::size_t* size, const std::string& text) {

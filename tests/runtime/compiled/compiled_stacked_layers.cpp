@@ -3,6 +3,7 @@
 #include "runtime/compile.h"
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/graphs/recurrent_steps.h"
+#include "tests/support/kernels/kernel_store.h"
 
 /// Models whose layers are one loop, compiled.
 using namespace lathe;
@@ -30,8 +31,8 @@ TEST_CASE("stacked layers: compiled losses and gradients of a Gpt and a Llama") 
 }
 
 TEST_CASE("stacked layers: the code of 192 layers is that of 48") {
-  const Executable few = compile(test::stacked_gpt_step(48, f32), {.threads = 2}),
-                   many = compile(test::stacked_gpt_step(192, f32), {.threads = 2});
+  const Executable few = compile(test::stacked_gpt_step(48, f32), {.threads = 2, .cache = test::shared_kernels()}),
+                   many = compile(test::stacked_gpt_step(192, f32), {.threads = 2, .cache = test::shared_kernels()});
   CHECK(few.summary().kernels == many.summary().kernels);
   CHECK(few.summary().launches == many.summary().launches);
 }

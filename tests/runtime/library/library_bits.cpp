@@ -7,9 +7,9 @@
 #include "tests/runtime/compiled/check_compiled.h"
 #include "tests/support/graphs/loop_cases.h"
 #include "tests/support/graphs/small_models.h"
+#include "tests/support/kernels/kernel_store.h"
 #include "tests/support/library/library_golden.h"
 #include "tests/support/library/library_runner.h"
-#include "tests/support/programs/memory_store.h"
 #include "tests/support/texts/test_data.h"
 
 using namespace lathe;
@@ -29,10 +29,9 @@ void check_same_bits(const ir::Graph& graph, const std::vector<Initializer>& ini
   CAPTURE(graph.name, target);
   LibraryRunner library({{"", graph}},
                         {.prefix = "lib", .targets = {target}, .most = most, .initializers = initializers});
-  MemoryStore kernels;
   for (const int workers : {0, 1, 2, 7}) {
     CAPTURE(workers);
-    Executable jit = compile(graph, {.target = Target::named(target), .threads = 2, .cache = &kernels});
+    Executable jit = compile(graph, {.target = Target::named(target), .threads = 2, .cache = shared_kernels()});
     library.init(runs[0].dims, 3);
     jit.parameters().set(initial_values(graph, initializers, 3, runs[0].dims));
     const auto check_states = [&] {
