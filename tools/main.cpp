@@ -86,11 +86,11 @@ int run(int argc, char** argv) {
   app.footer("lathe COMMAND --help prints the options of a command. The file name - is standard input or output.");
   namespace tools = lathe::tools;
   for (const auto add :
-       {tools::add_dump,     tools::add_explain, tools::add_diff,   tools::add_opt,      tools::add_grad,
-        tools::add_shard,    tools::add_run,     tools::add_verify, tools::add_model, tools::add_export,    tools::add_train,
-        tools::add_finetune, tools::add_merge,   tools::add_eval,   tools::add_generate, tools::add_embed,
-        tools::add_tokenize, tools::add_chat,    tools::add_bench,  tools::add_trace,    tools::add_compile,
-        tools::add_doctor})
+       {tools::add_dump,    tools::add_explain,  tools::add_diff,   tools::add_opt,   tools::add_grad,
+        tools::add_shard,   tools::add_run,      tools::add_verify, tools::add_model, tools::add_export,
+        tools::add_train,   tools::add_finetune, tools::add_merge,  tools::add_eval,  tools::add_generate,
+        tools::add_embed,   tools::add_tokenize, tools::add_chat,   tools::add_bench, tools::add_trace,
+        tools::add_compile, tools::add_doctor})
     add(app);
   state_defaults(app);
   try {
