@@ -13,7 +13,7 @@ enum class Kept { parameter, state };
 /// Returns a tensor of a file that becomes a parameter or a state of the imported graph at its first use. Its values
 /// then join the imported parameters, without a copy. `imported` must outlive the value.
 Value kept_tensor(ImportedGraph& imported, const Location& location, const std::string& name, HostTensor tensor,
-                    Kept kept);
+                  Kept kept);
 
 /// Returns the shape of a tensor.
 Shape shape_of(const HostTensor& tensor);

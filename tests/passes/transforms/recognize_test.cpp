@@ -93,8 +93,7 @@ TEST_CASE("recognize: gelu by erf and by tanh, in every association") {
   for (const std::string z : {"div %x, %root2", "mul %inverse2, %x"})
     for (const std::string product : {"%p = mul %x, %half\n%y = mul %p, %g", "%p = mul %x, %g\n%y = mul %p, %half",
                                       "%p = mul %half, %g\n%y = mul %x, %p", "%p = mul %g, %x\n%y = div %p, %two"})
-      CHECK(with_numbers("%z = " + z + "\n%e = erf %z\n%g = add %e, %one\n" + product) ==
-            "gelu %x");
+      CHECK(with_numbers("%z = " + z + "\n%e = erf %z\n%g = add %e, %one\n" + product) == "gelu %x");
   for (const std::string cube : {"%q = pow %x, %three", "%q0 = mul %x, %x\n%q = mul %q0, %x"})
     CHECK(with_numbers(cube + "\n%k = mul %q, %cubic\n%u0 = add %x, %k\n%u = mul %u0, %tanhs\n%e = tanh %u\n"
                               "%g = add %one, %e\n%p = mul %half, %x\n%y = mul %p, %g") ==
