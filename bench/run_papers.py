@@ -18,7 +18,8 @@ PAPERS = {'clip': (16, 32, 256, 4, 4, 1000), 'diffusion_transformer': (4, 32, 25
           'direct_preference': (4, 128, 256, 4, 4, 1000), 'gan': (16, 32, 256, 1, 1, 1),
           'latent_attention': (4, 256, 256, 4, 4, 1), 'mamba2': (4, 256, 256, 8, 4, 1),
           'mixture_of_experts': (4, 256, 256, 4, 4, 1000), 'muon': (16, 32, 512, 1, 4, 1),
-          'physics_informed': (64, 64, 64, 1, 4, 1), 'u_net': (4, 32, 32, 1, 1, 1), 'vae': (16, 32, 256, 1, 1, 1)}
+          'physics_informed': (64, 64, 64, 1, 4, 1), 'resnet': (4, 224, 64, 1, 6, 1000), 'u_net': (4, 32, 32, 1, 1, 1),
+          'vae': (16, 32, 256, 1, 1, 1), 'whisper_stem': (1, 3000, 512, 1, 1, 1)}
 
 
 def lines_of(name):

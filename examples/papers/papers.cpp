@@ -5,7 +5,7 @@
 namespace lathe::papers {
 
 std::span<const Paper> all_papers() {
-  static constexpr std::array<Paper, 11> papers = {{{"clip", clip},
+  static constexpr std::array<Paper, 13> papers = {{{"clip", clip},
                                                     {"diffusion_transformer", diffusion_transformer},
                                                     {"direct_preference", direct_preference},
                                                     {"gan", gan},
@@ -14,8 +14,10 @@ std::span<const Paper> all_papers() {
                                                     {"mixture_of_experts", mixture_of_experts},
                                                     {"muon", muon_mlp},
                                                     {"physics_informed", physics_informed},
+                                                    {"resnet", resnet, 64},
                                                     {"u_net", u_net},
-                                                    {"vae", vae}}};
+                                                    {"vae", vae},
+                                                    {"whisper_stem", whisper_stem}}};
   return papers;
 }
 

@@ -26,8 +26,10 @@ Tensor mamba2(const Graph& g, const Size& size);                 ///< Dao and Gu
 Tensor mixture_of_experts(const Graph& g, const Size& size);     ///< Fedus et al. 2021
 Tensor muon_mlp(const Graph& g, const Size& size);               ///< trained by muon()
 Tensor physics_informed(const Graph& g, const Size& size);       ///< PINN, Raissi et al. 2019
-Tensor u_net(const Graph& g, const Size& size);                  ///< Ho et al. 2020, with the U-Net of 2015
-Tensor vae(const Graph& g, const Size& size);                    ///< Kingma and Welling 2014
+Tensor resnet(const Graph& g, const Size& size);        ///< ResNet-50, He et al. 2015; at most `layers` per stage
+Tensor u_net(const Graph& g, const Size& size);         ///< Ho et al. 2020, with the U-Net of 2015
+Tensor vae(const Graph& g, const Size& size);           ///< Kingma and Welling 2014
+Tensor whisper_stem(const Graph& g, const Size& size);  ///< Radford et al. 2022
 
 /// Muon (Jordan et al. 2024) for matrices, as a user writes it.
 Optimizer muon(Schedule rate);
@@ -35,6 +37,7 @@ Optimizer muon(Schedule rate);
 struct Paper {
   std::string_view name;  ///< also that of its file
   Tensor (*loss)(const Graph& g, const Size& size);
+  std::int64_t least_length = 8;  ///< the smallest length with results that are not degenerate
 };
 /// Returns all models.
 std::span<const Paper> all_papers();

@@ -11,10 +11,14 @@ from torch_papers import PAPERS, Store, mamba2, scan_by_steps
 SIZES = {'batch': 2, 'length': 8, 'width': 16, 'heads': 2, 'layers': 2, 'vocabulary': 16}
 
 
+LENGTHS = {'resnet': 64}  # papers::Paper::least_length
+
+
 def reference(paper):
     store = Store(torch.float64)
+    sizes = SIZES | {'length': LENGTHS.get(paper.__name__, SIZES['length'])}
     # The definition of the scan, not the chunks that the model computes.
-    loss = mamba2(store, SIZES, scan_by_steps) if paper is mamba2 else paper(store, SIZES)
+    loss = mamba2(store, SIZES, scan_by_steps) if paper is mamba2 else paper(store, sizes)
     loss.backward()
     found = {}
     for name, p in store.parameters.items():

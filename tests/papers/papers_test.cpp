@@ -54,7 +54,7 @@ TEST_CASE("papers: losses and gradients equal those of PyTorch", "[papers]") {
   CHECK(references().size() == papers::all_papers().size());
   for (const papers::Paper& paper : papers::all_papers()) {
     CAPTURE(paper.name);
-    const papers::Size size{.dtype = f64};
+    const papers::Size size{.dtype = f64, .length = paper.least_length};
     Graph g{paper.name};
     const Tensor loss = paper.loss(g, size);
     g.output("loss", loss);

@@ -276,6 +276,27 @@ def physics_informed(p, s):
     return residual.square().mean() + start.square().mean()
 
 
+def resnet(p, s):
+    b, n = s['batch'], s['length']
+    images, labels = p.input('images', b, 3, n, n), p.numbers('labels', s['vocabulary'], b)
+
+    def normalized(name, x, out, k, stride=1):
+        y = F.conv2d(x, p(name + '.conv.weight', out, x.shape[1], k, k), None, stride, k // 2)
+        return F.batch_norm(y, None, None, p(name + '.norm.weight', out), p(name + '.norm.bias', out), training=True)
+
+    def bottleneck(name, x, width, stride):
+        y = F.relu(normalized(name + '.narrow', x, width, 1))
+        y = F.relu(normalized(name + '.middle', y, width, 3, stride))
+        y = normalized(name + '.wide', y, 4 * width, 1)
+        return F.relu(y + (x if x.shape[1] == 4 * width else normalized(name + '.skip', x, 4 * width, 1, stride)))
+
+    x = F.max_pool2d(F.relu(normalized('first', images, s['width'], 7, 2)), 3, 2, 1)
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        for block in range(min(blocks, s['layers'])):
+            x = bottleneck(f'stage{stage}.{block}', x, s['width'] << stage, 2 if stage and not block else 1)
+    return F.cross_entropy(linear(p, 'classes', x.mean((2, 3)), s['vocabulary']), labels)
+
+
 def u_net(p, s):
     b, n, c = s['batch'], s['length'], s['width']
     noisy, noise = (p.input(name, b, 3, n, n) for name in ('noisy', 'noise'))
@@ -314,5 +335,15 @@ def vae(p, s):
     return (reconstruction + 0.5 * (mean.square() + log_variance.exp() - log_variance - 1).sum()) / n
 
 
+def whisper_stem(p, s):
+    b, frames, d = s['batch'], s['length'], s['width']
+    sound, wanted = p.input('sound', b, 80, frames), p.input('wanted', b, frames // 2, d)
+
+    def conv(name, x, **options):
+        return F.conv1d(x, p(name + '.weight', d, x.shape[1], 3), p(name + '.bias', d), padding=1, **options)
+
+    return F.mse_loss(F.gelu(conv('conv2', F.gelu(conv('conv1', sound)), stride=2)).transpose(1, 2), wanted)
+
+
 PAPERS = [clip, diffusion_transformer, direct_preference, gan, latent_attention, mamba2, mixture_of_experts, muon,
-          physics_informed, u_net, vae]
+          physics_informed, resnet, u_net, vae, whisper_stem]
