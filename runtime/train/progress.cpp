@@ -40,19 +40,20 @@ Progress::Progress(ProgressOptions options)
     : options_(std::move(options)),
       terminal_(options_.is_terminal.value_or(!options_.write && isatty(STDOUT_FILENO) == 1)) {
   if (!options_.write) options_.write = write_to_output;
+  if (!options_.clock) options_.clock = steady_seconds;
 }
 
 double Progress::rate() const {
-  const double took = done_ > 0 ? steady_seconds() - start_ : 0;
+  const double took = done_ > 0 ? options_.clock() - start_ : 0;
   return took > 0 ? static_cast<double>(done_) * (options_.items > 0 ? options_.items : 1) / took : 0;
 }
 
 double Progress::seconds_left() const {
-  return done_ > 0 ? (steady_seconds() - start_) / static_cast<double>(done_) * static_cast<double>(left_) : 0;
+  return done_ > 0 ? (options_.clock() - start_) / static_cast<double>(done_) * static_cast<double>(left_) : 0;
 }
 
 void Progress::step(const StepReport& report) {
-  if (done_ == 0) start_ = steady_seconds() - report.seconds;
+  if (done_ == 0) start_ = options_.clock() - report.seconds;
   ++done_;
   left_ = report.last - report.step;
   smooth_loss_ = done_ == 1 ? report.loss : 0.9 * smooth_loss_ + 0.1 * report.loss;
@@ -75,7 +76,7 @@ void Progress::evaluation(const EvaluationReport& report) {
   evaluating_ = true;
 }
 
-bool Progress::is_due() const { return steady_seconds() - shown_ >= (terminal_ ? 0.25 : 5); }
+bool Progress::is_due() const { return options_.clock() - shown_ >= (terminal_ ? 0.25 : 5); }
 
 void Progress::show(const StepReport& report) {
   std::string text = fmt::format("step {:>5}/{}  loss {:.3f}", report.step, report.last, smooth_loss_);
@@ -88,7 +89,7 @@ void Progress::show(const StepReport& report) {
 }
 
 void Progress::put_live(const std::string& text) {
-  shown_ = steady_seconds();
+  shown_ = options_.clock();
   put(terminal_ ? "\r\x1b[2K" + text : text + "\n");
   open_ = terminal_;
   evaluating_ = false;

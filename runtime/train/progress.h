@@ -20,6 +20,8 @@ struct ProgressOptions {
   std::function<bool(std::string_view)> write = {};
   /// Whether the output is a terminal, where the line is rewritten. Default: check standard output.
   std::optional<bool> is_terminal = {};
+  /// Seconds since any fixed time. Default: the system's steady clock.
+  std::function<double()> clock = {};
 };
 
 /// Live progress line of a training run, with its rate and the remaining time:
