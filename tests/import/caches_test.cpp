@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
-#include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "models/import/import.h"
+#include "tests/import/support/import_error.h"
 #include "tests/import/support/model_writer.h"
 
 using namespace lathe;
@@ -41,15 +41,6 @@ importing::ImportOptions cached_options() {
   return options;
 }
 
-std::string error_of(const ModelWriter& model, const importing::ImportOptions& options) {
-  try {
-    importing::import_graph(model.write(), options);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 }  // namespace
 
 TEST_CASE("caches: a merged decoder takes the branch with the cache, and writes the new rows to its state") {
@@ -70,22 +61,22 @@ TEST_CASE("caches: other shapes, dims and outputs are errors") {
   importing::ImportOptions options = cached_options();
   options.shapes["past_key_values.0.key"] = {Dim("batch"), 2, Dim("past"), 2};
   CHECK_THAT(
-      error_of(merged_decoder(2), options),
+      import_error(merged_decoder(2), options),
       Contains("'past_key_values.0.key' has not the shape [batch, 2, past, 2]") && Contains("[argument_shape]"));
   options = cached_options();
   options.shapes["other"] = {1};
-  CHECK_THAT(error_of(merged_decoder(2), options), Contains("has no input 'other'  [argument_unknown]"));
+  CHECK_THAT(import_error(merged_decoder(2), options), Contains("has no input 'other'  [argument_unknown]"));
   options = cached_options();
   options.caches["past_key_values.0.key"].output = "present.1.key";
-  CHECK_THAT(error_of(merged_decoder(2), options),
+  CHECK_THAT(import_error(merged_decoder(2), options),
              Contains("has no input 'past_key_values.0.key' with an output 'present.1.key'  [argument_unknown]"));
   options = cached_options();
   options.caches["past_key_values.0.key"].dim = 7;
-  CHECK_THAT(error_of(merged_decoder(2), options), Contains("has no dim 7  [argument_shape]"));
+  CHECK_THAT(import_error(merged_decoder(2), options), Contains("has no dim 7  [argument_shape]"));
   options = cached_options();
   options.inputs.set("use_cache_branch", HostTensor::from_ints({1}, {0}, boolean));
   CHECK_THAT(
-      error_of(merged_decoder(2), options),
+      import_error(merged_decoder(2), options),
       Contains("the output 'present.0.key' is not the input 'past_key_values.0.key', joined with new rows along "
                "dim 2  [import_unsupported]"));
 }

@@ -3,10 +3,10 @@
 
 #include "frontend/grad.h"
 #include "frontend/ops/derived_ops.h"
-#include "ir/support/error.h"
 #include "ir/tensor/text/printer.h"
 #include "models/import/import.h"
 #include "passes/transforms/dce.h"
+#include "tests/import/support/import_error.h"
 #include "tests/import/support/model_case.h"
 #include "tests/import/support/model_writer.h"
 
@@ -24,15 +24,6 @@ HostTensor floats(const std::vector<std::int64_t>& shape, const std::vector<doub
 }
 
 std::vector<double> numbers_of(const HostTensor& tensor) { return tensor.values<double>(); }
-
-std::string error_of(const ModelWriter& model) {
-  try {
-    importing::import_graph(model.write());
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Message graph_of(const std::vector<Message>& nodes, const std::vector<std::string>& inputs,
                  const std::vector<std::string>& outputs) {
@@ -92,23 +83,23 @@ TEST_CASE("control: an If whose condition is computed at run time selects from t
 
 TEST_CASE("control: branches of different shapes, and those that may fail at run time, are errors at the node") {
   const std::vector<Message> neg{node_message("n", "Neg", {"x"}, {"e"})};
-  CHECK_THAT(error_of(selected({node_message("t", "Transpose", {"x"}, {"t"})}, neg)),
+  CHECK_THAT(import_error(selected({node_message("t", "Transpose", {"x"}, {"t"})}, neg)),
              Contains("model.onnx:/If: If: the condition is computed at run time, and result 0 is f32[2, n] in "
                       "then_branch and f32[n, 2] in else_branch  [import_unsupported]") &&
                  Contains("export the model with a constant condition"));
-  CHECK_THAT(error_of(selected({node_message("c", "Cast", {"x"}, {"t"}, {attribute("to", 11)})}, neg)),
+  CHECK_THAT(import_error(selected({node_message("c", "Cast", {"x"}, {"t"}, {attribute("to", 11)})}, neg)),
              Contains("result 0 is f64[n, 2] in then_branch and f32[n, 2] in else_branch"));
   const std::vector<Message> lookup{node_message("inner", "Gather", {"w", "ids"}, {"row"}),
                                     node_message("a", "Add", {"x", "row"}, {"t"})};
-  CHECK_THAT(error_of(selected(lookup, neg)),
+  CHECK_THAT(import_error(selected(lookup, neg)),
              Contains("/If: If: then_branch also runs if the condition is false, and "
                       "gather at model.onnx:inner fails for an index out of range"));
   // Known indices cannot fail at run time.
   const std::vector<Message> known{node_message("inner", "Gather", {"w", "one"}, {"row"}),
                                    node_message("a", "Add", {"x", "row"}, {"t"})};
-  CHECK(error_of(selected(known, neg)) == "no error");
+  CHECK(import_error(selected(known, neg)) == "no error");
   const std::vector<Message> sizes{node_message("a", "MatMul", {"x", "x"}, {"t"})};
-  CHECK_THAT(error_of(selected(sizes, neg)), Contains("it has sizes that are checked when it runs"));
+  CHECK_THAT(import_error(selected(sizes, neg)), Contains("it has sizes that are checked when it runs"));
 }
 
 TEST_CASE("control: a Loop with a limit and a condition of the run keeps its states after the end") {
@@ -124,11 +115,11 @@ TEST_CASE("control: a Loop with a limit and a condition of the run keeps its sta
 
 TEST_CASE("control: loops of the run without a limit, or with rows for each iteration, are errors at the node") {
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
-  CHECK_THAT(error_of(doubling(none, false)),
+  CHECK_THAT(import_error(doubling(none, false)),
              Contains("model.onnx:/Loop: Loop: the condition is computed at run time, and no number of iterations "
                       "limits the loop  [import_unsupported]") &&
                  Contains("give the loop a limit"));
-  CHECK_THAT(error_of(doubling(5, true)),
+  CHECK_THAT(import_error(doubling(5, true)),
              Contains("the number of rows of result 1 depends on a condition that is computed at run time"));
 }
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
-#include "ir/support/error.h"
 #include "models/import/import.h"
+#include "tests/import/support/import_error.h"
 #include "tests/import/support/model_case.h"
 #include "tests/import/support/model_writer.h"
 
@@ -34,35 +34,26 @@ ModelWriter grouped(const std::vector<Message>& attributes, const std::vector<st
   return model.output("y").output("present_k");
 }
 
-std::string error_of(const ModelWriter& model) {
-  try {
-    importing::import_graph(model.write());
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 }  // namespace
 
 TEST_CASE("decoder ops: forms of GroupQueryAttention that are not supported are named at the node") {
-  CHECK(error_of(grouped({})) == "no error");
-  CHECK_THAT(error_of(grouped({attribute("qk_output", 1)})),
+  CHECK(import_error(grouped({})) == "no error");
+  CHECK_THAT(import_error(grouped({attribute("qk_output", 1)})),
              Contains("model.onnx:/attn: GroupQueryAttention: the attribute qk_output is 1, and only 0 is supported  "
                       "[import_unsupported]") &&
                  Contains("export the model without the output of scores"));
-  CHECK_THAT(error_of(grouped({attribute("sliding_window_cache", 1)})),
+  CHECK_THAT(import_error(grouped({attribute("sliding_window_cache", 1)})),
              Contains("the attribute sliding_window_cache is 1") && Contains("a cache that keeps all rows"));
-  CHECK_THAT(error_of(grouped({attribute("kv_cache_bit_width", 8)})),
+  CHECK_THAT(import_error(grouped({attribute("kv_cache_bit_width", 8)})),
              Contains("the attribute kv_cache_bit_width is 8") && Contains("a cache of floats"));
-  CHECK_THAT(error_of(grouped({text_attribute("k_quant_type", "PER_TENSOR")})),
+  CHECK_THAT(import_error(grouped({text_attribute("k_quant_type", "PER_TENSOR")})),
              Contains("the attribute k_quant_type is PER_TENSOR, and only NONE is supported"));
-  CHECK_THAT(error_of(grouped({attribute("causal", 0), attribute("local_window_size", 3)})),
+  CHECK_THAT(import_error(grouped({attribute("causal", 0), attribute("local_window_size", 3)})),
              Contains("the attribute local_window_size has an effect with causal 1 only"));
   const auto with = [&](std::size_t operand) {
     std::vector<std::string> more(operand - 7);
     more.push_back("extra");
-    return error_of(grouped({}, more));
+    return import_error(grouped({}, more));
   };
   CHECK_THAT(with(12), Contains("the operand k_scale is not supported"));
   CHECK_THAT(with(14), Contains("the operand q_norm_weight is not supported") && Contains("nodes of their own"));
@@ -71,10 +62,10 @@ TEST_CASE("decoder ops: forms of GroupQueryAttention that are not supported are 
 
 TEST_CASE("decoder ops: the length of GroupQueryAttention is that of the cached and the new rows") {
   CHECK_THAT(
-      error_of(grouped({}, {}, "longer")),
+      import_error(grouped({}, {}, "longer")),
       Contains("/attn: GroupQueryAttention: total_sequence_length is n + t + 1, and there are n cached rows and "
                "t new ones  [import_unsupported]"));
-  CHECK_THAT(error_of(grouped({}, {}, "lengths")), Contains("total_sequence_length depends on values"));
+  CHECK_THAT(import_error(grouped({}, {}, "lengths")), Contains("total_sequence_length depends on values"));
   // A length with a name of its own is checked when a run binds it.
   const importing::ImportedGraph imported = importing::import_graph(grouped({}, {}, "all").write());
   const auto run = [&](std::int64_t all) {

@@ -2,11 +2,11 @@
 
 #include "frontend/grad.h"
 #include "frontend/ops/derived_ops.h"
-#include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/text/printer.h"
 #include "models/import/import.h"
 #include "passes/transforms/dce.h"
+#include "tests/import/support/import_error.h"
 #include "tests/import/support/model_writer.h"
 
 using namespace lathe;
@@ -42,15 +42,6 @@ Numbers numbers_of(const HostTensor& tensor) {
 Tensors run(const importing::ImportedGraph& imported, Tensors arguments) {
   arguments.merge(imported.parameters.values());
   return ir::interpret(imported.graph.finish(), arguments);
-}
-
-std::string error_of(const ModelWriter& model) {
-  try {
-    importing::import_graph(model.write());
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 /// h[t] = w h[t-1] + x[t], for a parameter w around the Scan.
@@ -137,30 +128,32 @@ TEST_CASE("loops: numbers of iterations that are computed at run time are errors
   ModelWriter late;
   late.input("x", {}).input("trips", {}, 7);
   late.node("/Loop", "Loop", {"trips", "", "x"}, {"y"}, {graph_attribute("body", same)}).output("y");
-  CHECK_THAT(error_of(late), Contains("/Loop: Loop: the number of iterations depends on values"));
+  CHECK_THAT(import_error(late), Contains("/Loop: Loop: the number of iterations depends on values"));
   ModelWriter endless;
   endless.input("x", {}).node("/Loop", "Loop", {"", "", "x"}, {"y"}, {graph_attribute("body", same)}).output("y");
-  CHECK_THAT(error_of(endless), Contains("/Loop: Loop: the condition is computed at run time, and no number of "
-                                         "iterations limits the loop"));
+  CHECK_THAT(import_error(endless), Contains("/Loop: Loop: the condition is computed at run time, and no number of "
+                                             "iterations limits the loop"));
 }
 
 TEST_CASE("loops: unsupported parts of a body are listed, and its inputs and states are checked") {
   ModelWriter unknown = counted({node_message("inner", "NonZero", {"state"}, {"next"})}, {"again", "next", "next"});
-  CHECK_THAT(error_of(unknown), Contains("the op NonZero: inner"));
+  CHECK_THAT(import_error(unknown), Contains("the op NonZero: inner"));
   ModelWriter inputs;
   inputs.input("x", {"n"})
       .node("/Scan", "Scan", {"x"}, {"y"},
             {attribute("num_scan_inputs", 1), graph_attribute("body", body({}, {"a", "b"}, {"a"}))});
-  CHECK_THAT(error_of(inputs.output("y")), Contains("/Scan: Scan: body has 2 inputs, and the node gives 1 values"));
+  CHECK_THAT(import_error(inputs.output("y")),
+             Contains("/Scan: Scan: body has 2 inputs, and the node gives 1 values"));
   ModelWriter grows =
       counted({node_message("", "Unsqueeze", {"state", "trips1"}, {"next"})}, {"again", "next", "next"});
   grows.integers("trips1", {1}, {0});
-  CHECK_THAT(error_of(grows.output("last")), Contains("[loop_carry]") && Contains("model.onnx:/Loop"));
+  CHECK_THAT(import_error(grows.output("last")), Contains("[loop_carry]") && Contains("model.onnx:/Loop"));
   ModelWriter count;
   count.input("x", {"n"})
       .node("/Scan", "Scan", {"x"}, {"y"},
             {attribute("num_scan_inputs", 2), graph_attribute("body", body({}, {"a"}, {"a"}))});
-  CHECK_THAT(error_of(count.output("y")), Contains("the attribute num_scan_inputs is 2, and there are 1 operands"));
+  CHECK_THAT(import_error(count.output("y")),
+             Contains("the attribute num_scan_inputs is 2, and there are 1 operands"));
 }
 
 namespace {
@@ -171,7 +164,7 @@ std::string recurrent_error(std::string_view op, const std::vector<Message>& att
   const std::int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1;
   model.floats("w", {1, gates * 2, 3}, std::vector<float>(static_cast<std::size_t>(gates * 6), 0.1F));
   model.floats("r", {1, gates * 2, 2}, std::vector<float>(static_cast<std::size_t>(gates * 4), 0.1F));
-  return error_of(model.node("/rnn", op, {"x", "w", "r"}, {"y"}, attributes).output("y"));
+  return import_error(model.node("/rnn", op, {"x", "w", "r"}, {"y"}, attributes).output("y"));
 }
 
 /// An attribute with several texts.
