@@ -44,10 +44,12 @@ class KernelContext {
 
   /// The kernel and the launch that runs it.
   struct Built {
-    kernel::Kernel kernel;
+    kernel::Kernel kernel;  ///< empty if `kernel_from` is set
     Launch launch;
     std::map<int, Dim> touched;                ///< number of elements by buffer, see launch_bytes
     std::vector<std::string> candidates = {};  ///< tuning candidates of a matmul, see LoweringContext::tuning
+    /// If positive, the launch runs the kernel of the entry this many places before it in the schedule's list.
+    int kernel_from = 0;
   };
   Built finish();
 

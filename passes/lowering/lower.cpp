@@ -132,7 +132,8 @@ class Lowering {
     if (!tuning_ || built.back().candidates.size() < 2) return built;
     const auto candidates = std::make_shared<TuningCandidates>();
     candidates->names = built.back().candidates;
-    for (const KernelContext::Built& each : built) candidates->problem += kernel::canonical_text(each.kernel);
+    for (const KernelContext::Built& each : built)
+      if (each.kernel_from == 0) candidates->problem += kernel::canonical_text(each.kernel);
     const int count = static_cast<int>(candidates->names.size());
     const auto found = tuning_->chosen.find(candidates->problem);
     const int chosen = found == tuning_->chosen.end() || found->second >= count ? 0 : found->second;
@@ -153,9 +154,9 @@ class Lowering {
   /// Lowers a region. Kernels are identified by their index in the pool; ops are not set.
   std::vector<Launch> new_launches(const LoweringContext& context, const Region& region) {
     std::vector<Launch> launches;
-    for (auto& [kernel, launch, touched, candidates] : tuned_region_kernels(context, region)) {
-      launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
-      launch.kernel = pool_.add(std::move(kernel));
+    for (auto& [kernel, launch, touched, candidates, kernel_from] : tuned_region_kernels(context, region)) {
+      launch.kernel = kernel_from > 0 ? launches.end()[-kernel_from].kernel : pool_.add(std::move(kernel));
+      launch.bytes = launch_bytes(pool_[launch.kernel], launch, program_.buffers, touched);
       launches.push_back(std::move(launch));
     }
     return launches;
@@ -213,7 +214,7 @@ class Lowering {
       };
       part.received = space(received_elements(part, collective.ranks), "pieces");
       if (reduces) part.folded = space(part.elements.unnamed() + Dim(collective.ranks - 1), "piece");
-      auto [kernel, launch, touched, candidates] =
+      auto [kernel, launch, touched, candidates, kernel_from] =
           machine_.fold(machine_.info, dtype, fold_of(node), part.received, reduces ? part.folded : part.to,
                         part.elements.unnamed(), collective.ranks);
       launch.info.kind = RegionKind::collective;
@@ -231,7 +232,7 @@ class Lowering {
   }
 
   void copy(int from, int to, const TensorType& type, std::string name, const Location& loc) {
-    auto [kernel, launch, touched, candidates] =
+    auto [kernel, launch, touched, candidates, kernel_from] =
         machine_.copy(machine_.info, type.dtype, from, to, type.shape.numel());
     launch.bytes = launch_bytes(kernel, launch, program_.buffers, touched);
     launch.info.region = next_region_++;

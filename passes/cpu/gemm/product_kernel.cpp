@@ -15,15 +15,15 @@ using Scope = ElementwiseEmitter::Scope;
 
 namespace {
 
-/// The range of k that a kernel processes: all of it, or one panel. The number and size of a panel are run-time
-/// arguments, so that all panels share their kernels.
+/// The range of k that a kernel processes: all of it, or one panel. The number of a panel is a run-time argument, and
+/// so is its size if the last panel has fewer elements than the others: all panels share their kernels.
 class PartOfK {
  public:
   explicit PartOfK(Dim k) : size_(std::move(k)) {}
-  /// Returns a panel of `step` elements; the last one may have fewer.
-  static PartOfK panel(std::int64_t k, std::int64_t first, std::int64_t step) {
-    PartOfK part{Dim(std::min(step, k - first))};
-    part.first_ = first, part.step_ = step, part.last_ = first + step >= k;
+  /// Returns panel `number` of panels of `step` elements; the last one may have fewer.
+  static PartOfK panel(std::int64_t k, std::int64_t number, std::int64_t step) {
+    PartOfK part{Dim(std::min(step, k - number * step))};
+    part.number_ = number, part.step_ = step, part.last_ = (number + 1) * step >= k, part.equal_ = k % step == 0;
     return part;
   }
 
@@ -31,22 +31,29 @@ class PartOfK {
   bool is_last_panel() const { return last_; }
   const Dim& size() const { return size_; }
 
-  // Inside a kernel.
-  Value size(KernelContext& context) const {
-    return is_panel() ? context.argument(*size_.value()) : context.dim(size_);
+  // Inside a kernel. declare() comes before all others: the arguments are the first ones of the kernel.
+  void declare(KernelContext& context) const {
+    for (const Dim& argument : arguments()) context.argument(argument);
   }
-  Value is_first(KernelContext& context) const { return kernel::equal(number(context), 0); }
+  Value size(KernelContext& context) const {
+    return is_panel() && !equal_ ? context.argument(*size_.value()) : context.dim(size_);
+  }
+  Value is_first(KernelContext& context) const { return kernel::equal(context.argument(number_), 0); }
   /// Returns loads whose k starts at this part; `load` counts from the start of all k.
   LoadOperand from_start(KernelContext& context, const LoadOperand& load) const {
-    return is_panel() ? load_from(load, number(context) * step_) : load;
+    return is_panel() ? load_from(load, context.argument(number_) * step_) : load;
+  }
+
+  /// Returns the arguments that differ between panels.
+  std::vector<Dim> arguments() const {
+    if (!is_panel()) return {};
+    return equal_ ? std::vector{Dim(number_)} : std::vector{Dim(number_), size_};
   }
 
  private:
-  Value number(KernelContext& context) const { return context.argument(first_ / step_); }
-
   Dim size_;
-  std::int64_t first_ = 0, step_ = 0;  ///< for panels
-  bool last_ = false;
+  std::int64_t number_ = 0, step_ = 0;  ///< for panels
+  bool last_ = false, equal_ = false;
 };
 
 Multiplier multiplier_of(const GemmTile& tile) {
@@ -158,6 +165,7 @@ class ProductKernels {
     const int packed =
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs", left ? KernelRole::pack_left : KernelRole::pack_right);
+    part.declare(context);
     context.touches(share_of(part, s, rows));
     declare_buffers(context, {&s.operand.program}, lowering_);
     context.declare(packed, tile.packed(), false, true);
@@ -180,16 +188,35 @@ class ProductKernels {
     int sums = -1;           ///< of splits or panels, stored instead of results
   };
 
-  /// Packs and multiplies one panel at a time; the sums after the last one are the results.
+  /// Packs and multiplies one panel at a time; the sums after the last one are the results. The panels share the
+  /// workspaces of the first one, and its kernels except for the last product, which has the epilogue.
   void panels(const GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
     const Dim elements = operands_.batch * operands_.m * Dim(columns_of_sums(plan.tile, *operands_.n.value()));
-    const int sums = lowering_.workspace(operands_.compute, elements, "sums of panels");
-    const std::int64_t k = *operands_.k.value();
-    for (std::int64_t first = 0; first < k; first += plan.panel) {
-      const PartOfK panel = PartOfK::panel(k, first, plan.panel);
-      const int lhs = pack(true, plan, panel, built), rhs = pack(false, plan, panel, built);
-      built.push_back(product(plan, panel, {.lhs = lhs, .rhs = rhs, .sums = sums}));
+    const std::int64_t k = *operands_.k.value(), count = (k + plan.panel - 1) / plan.panel;
+    const PartOfK first = PartOfK::panel(k, 0, plan.panel);
+    Workspaces with{.sums = lowering_.workspace(operands_.compute, elements, "sums of panels")};
+    with.lhs = pack(true, plan, first, built), with.rhs = pack(false, plan, first, built);
+    built.push_back(product(plan, first, with));
+    for (std::int64_t number = 1; number < count; ++number) {
+      const PartOfK panel = PartOfK::panel(k, number, plan.panel);
+      again(panel, share_of(panel, operands_.left, operands_.m), built);
+      again(panel, share_of(panel, operands_.right, operands_.n), built);
+      if (panel.is_last_panel())
+        built.push_back(product(plan, panel, with));
+      else
+        again(panel, {}, built);
     }
+  }
+
+  /// Adds a launch of the kernel that processed the previous panel.
+  static void again(const PartOfK& panel, std::map<int, Dim> touched, std::vector<KernelContext::Built>& built) {
+    constexpr int launches_of_panel = 3;
+    const KernelContext::Built& before = built.end()[-launches_of_panel];
+    KernelContext::Built next{.kernel = {}, .launch = before.launch, .touched = std::move(touched)};
+    next.touched.insert(before.touched.begin(), before.touched.end());
+    std::ranges::copy(panel.arguments(), next.launch.dims.begin());
+    next.kernel_from = launches_of_panel;
+    built.push_back(std::move(next));
   }
 
   GemmSizes sizes(KernelContext& context, const PartOfK& part) const {
@@ -239,6 +266,7 @@ class ProductKernels {
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product", KernelRole::product);
     context.multiplies_by(multiplier_of(plan.tile), plan.missed);
+    part.declare(context);
     static const ElementwiseProgram none;
     const bool ends = with.sums < 0 || part.is_last_panel();
     declare_buffers(context,

@@ -50,7 +50,7 @@ TEST_CASE("products whose rows only a run knows") {
            .tolerance = dtype == std::string_view("f32") ? 2e-5 : 0.1});
 }
 
-TEST_CASE("panels of one matmul share their kernels") {
+TEST_CASE("panels of one matmul share their kernels and their workspaces") {
   const auto lowered = [](int k) {
     const ir::Graph graph = test::parse(fmt::format(
         "graph @g(input %a: f32[96, {0}], input %b: f32[{0}, 96]) {{\n  %1 = contract %a, %b {{spec=\"mk,kn->mn\"}}\n"
@@ -63,4 +63,5 @@ TEST_CASE("panels of one matmul share their kernels") {
   CHECK(twenty.launches.size() == 60);
   CHECK(three.kernels.size() == 4);
   CHECK(twenty.kernels.size() == 4);
+  CHECK(twenty.buffers.size() == three.buffers.size());
 }
