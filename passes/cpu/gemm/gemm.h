@@ -251,15 +251,15 @@ void emit_gemm(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes,
 /// packed beforehand.
 void emit_gemm_split_k(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
                        const GemmOperand& rhs, kernel::Buffer sums);
-/// One panel of k. `sizes.k` and the operands are the panel's own, both packed. `sums` of tile.compute holds the sums
-/// of the panels so far, [batch][m][n rounded up to tile.lanes].
+/// `sums` of tile.compute holds the sums of the panels so far, like those of a single split.
 struct GemmPanel {
   kernel::Buffer sums;
   kernel::Value first;  ///< whether this is the first panel, which reads no sums
-  bool last = false;    ///< results go to the epilogue instead of `sums`
 };
+/// Adds the sums of one panel of k to those of the previous panels. `sizes.k` and the operands are the panel's own,
+/// both packed. emit_reduce_split_k() passes the sums of the last panel to the epilogue.
 void emit_gemm_panel(kernel::Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
-                     const GemmOperand& rhs, const GemmPanel& panel, const Epilogue& epilogue);
+                     const GemmOperand& rhs, const GemmPanel& panel);
 /// Returns loads of a panel whose k starts at k0.
 LoadOperand load_from(const LoadOperand& load, kernel::Value k0);
 

@@ -75,16 +75,14 @@ LoadOperand load_from(const LoadOperand& load, Value k0) {
 }
 
 void emit_gemm_panel(Builder& b, const GemmPlan& plan, const GemmSizes& sizes, const GemmOperand& lhs,
-                     const GemmOperand& rhs, const GemmPanel& panel, const Epilogue& epilogue) {
+                     const GemmOperand& rhs, const GemmPanel& panel) {
   LATHE_ASSERT(plan.lhs == Source::packed && plan.rhs == Source::packed);
   const Value columns = columns_in(b, plan.tile, sizes.n);
   const auto add = [&](Value batch, Value m) -> RowEpilogue {
     const Value row = (batch * sizes.m + m) * columns;
-    const RowEpilogue consume = panel.last ? epilogue(batch, m) : RowEpilogue();
-    return [&b, panel, row, consume](Value n, int lanes, Value acc, Value mask) {
-      const auto sum = [&] { return b.load(panel.sums, row + n, lanes) + acc; };
-      if (panel.last) return consume(n, lanes, sum(), mask);
-      b.if_(panel.first, [&] { b.store(panel.sums, row + n, acc); }, [&] { b.store(panel.sums, row + n, sum()); });
+    return [&b, panel, row](Value n, int lanes, Value acc, Value) {
+      const auto store = [&](Value sum) { b.store(panel.sums, row + n, sum); };
+      b.if_(panel.first, [&] { store(acc); }, [&] { store(b.load(panel.sums, row + n, lanes) + acc); });
     };
   };
   emit_gemm(b, plan, sizes, lhs, rhs, add);

@@ -23,12 +23,11 @@ class PartOfK {
   /// Returns panel `number` of panels of `step` elements; the last one may have fewer.
   static PartOfK panel(std::int64_t k, std::int64_t number, std::int64_t step) {
     PartOfK part{Dim(std::min(step, k - number * step))};
-    part.number_ = number, part.step_ = step, part.last_ = (number + 1) * step >= k, part.equal_ = k % step == 0;
+    part.number_ = number, part.step_ = step, part.equal_ = k % step == 0;
     return part;
   }
 
   bool is_panel() const { return step_ > 0; }
-  bool is_last_panel() const { return last_; }
   const Dim& size() const { return size_; }
 
   // Inside a kernel. declare() comes before all others: the arguments are the first ones of the kernel.
@@ -53,7 +52,7 @@ class PartOfK {
  private:
   Dim size_;
   std::int64_t number_ = 0, step_ = 0;  ///< for panels
-  bool last_ = false, equal_ = false;
+  bool equal_ = false;                  ///< whether the last panel has as many elements as the others
 };
 
 Multiplier multiplier_of(const GemmTile& tile) {
@@ -145,11 +144,18 @@ class ProductKernels {
     };
   }
 
-  /// Returns the elements, by buffer, that a panel reads of an operand, if it is read in place.
-  std::map<int, Dim> share_of(const PartOfK& part, const ProductOperand& operand, const Dim& rows) const {
-    if (!operand.plain || !part.is_panel()) return {};
-    const auto& [program, result] = operand.operand;
-    return {{lowering_.buffer_of(program[result].buffer), operands_.batch * rows * part.size()}};
+  /// Returns the elements, by buffer, that a panel reads of operands that are read in place.
+  std::map<int, Dim> shares_of(const PartOfK& part) const {
+    std::map<int, Dim> shares;
+    if (!part.is_panel()) return shares;
+    const auto add = [&](const ProductOperand& operand, const Dim& rows) {
+      const auto& [program, result] = operand.operand;
+      if (operand.plain)
+        shares.try_emplace(lowering_.buffer_of(program[result].buffer), operands_.batch * rows * part.size());
+    };
+    add(operands_.left, operands_.m);
+    add(operands_.right, operands_.n);
+    return shares;
   }
 
   /// Packs an operand, or a panel of it, into a new workspace.
@@ -166,7 +172,7 @@ class ProductKernels {
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs", left ? KernelRole::pack_left : KernelRole::pack_right);
     part.declare(context);
-    context.touches(share_of(part, s, rows));
+    context.touches(shares_of(part));
     declare_buffers(context, {&s.operand.program}, lowering_);
     context.declare(packed, tile.packed(), false, true);
     ElementwiseEmitter emitter(context, s.operand.program, lowering_.buffer_of);
@@ -188,8 +194,8 @@ class ProductKernels {
     int sums = -1;           ///< of splits or panels, stored instead of results
   };
 
-  /// Packs and multiplies one panel at a time; the sums after the last one are the results. The panels share the
-  /// workspaces of the first one, and its kernels except for the last product, which has the epilogue.
+  /// Packs and multiplies one panel at a time, and adds its sums to those of the previous ones. All panels share the
+  /// kernels and the workspaces of the first one.
   void panels(const GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
     const Dim elements = operands_.batch * operands_.m * Dim(columns_of_sums(plan.tile, *operands_.n.value()));
     const std::int64_t k = *operands_.k.value(), count = (k + plan.panel - 1) / plan.panel;
@@ -199,23 +205,21 @@ class ProductKernels {
     built.push_back(product(plan, first, with));
     for (std::int64_t number = 1; number < count; ++number) {
       const PartOfK panel = PartOfK::panel(k, number, plan.panel);
-      again(panel, share_of(panel, operands_.left, operands_.m), built);
-      again(panel, share_of(panel, operands_.right, operands_.n), built);
-      if (panel.is_last_panel())
-        built.push_back(product(plan, panel, with));
-      else
-        again(panel, {}, built);
+      for (int i = 0; i < launches_of_panel; ++i) again(panel, built);
+      built.back().launch.flops = flops_of(panel);
     }
+    built.push_back(reduce_split_k(plan, with.sums));
   }
 
-  /// Adds a launch of the kernel that processed the previous panel.
-  static void again(const PartOfK& panel, std::map<int, Dim> touched, std::vector<KernelContext::Built>& built) {
-    constexpr int launches_of_panel = 3;
+  static constexpr int launches_of_panel = 3;  ///< two that pack, one that multiplies
+
+  /// Adds a launch of a kernel that processed the previous panel.
+  void again(const PartOfK& panel, std::vector<KernelContext::Built>& built) const {
     const KernelContext::Built& before = built.end()[-launches_of_panel];
-    KernelContext::Built next{.kernel = {}, .launch = before.launch, .touched = std::move(touched)};
+    KernelContext::Built next{
+        .kernel = {}, .launch = before.launch, .touched = shares_of(panel), .kernel_from = launches_of_panel};
     next.touched.insert(before.touched.begin(), before.touched.end());
     std::ranges::copy(panel.arguments(), next.launch.dims.begin());
-    next.kernel_from = launches_of_panel;
     built.push_back(std::move(next));
   }
 
@@ -262,13 +266,14 @@ class ProductKernels {
     return o;
   }
 
-  /// Emits the matmul, or its split or panel. Splits have no epilogue, and of the panels only the last one.
+  /// Emits the matmul, or its split or panel, which have no epilogue.
   KernelContext::Built product(const GemmPlan& plan, const PartOfK& part, const Workspaces& with) const {
     KernelContext context("product", KernelRole::product);
     context.multiplies_by(multiplier_of(plan.tile), plan.missed);
     part.declare(context);
     static const ElementwiseProgram none;
-    const bool ends = with.sums < 0 || part.is_last_panel();
+    const bool ends = with.sums < 0;
+    context.touches(shares_of(part));
     declare_buffers(context,
                     {ends ? &epilogue_ : &none, loads(with.lhs, plan) ? &operands_.left.operand.program : &none,
                      loads(with.rhs, plan) ? &operands_.right.operand.program : &none},
@@ -283,9 +288,7 @@ class ProductKernels {
     const GemmOperand rhs = operand(context, plan, part, operands_.right, with.rhs, right_loads, right_top);
     const GemmSizes all = sizes(context, part);
     if (part.is_panel())
-      emit_gemm_panel(context.builder, plan, all, lhs, rhs,
-                      {context.buffer(with.sums), part.is_first(context), part.is_last_panel()},
-                      ends ? epilogue(emitter, top) : Epilogue());
+      emit_gemm_panel(context.builder, plan, all, lhs, rhs, {context.buffer(with.sums), part.is_first(context)});
     else if (with.sums >= 0)
       emit_gemm_split_k(context.builder, plan, all, lhs, rhs, context.buffer(with.sums));
     else
@@ -298,11 +301,15 @@ class ProductKernels {
                        columns = std::min<std::int64_t>(plan.tile.nc, o.n.value().value_or(plan.tile.nc));
     const Dim& k = part.size();
     built.launch.work = Dim(rows * columns) * (plan.splits > 1 ? Dim(*k.value() / plan.splits) : k);
-    built.launch.flops = Dim(2) * o.batch * o.m * o.n * k;
+    built.launch.flops = flops_of(part);
     return built;
   }
 
-  /// Adds up the sums of splits.
+  Dim flops_of(const PartOfK& part) const {
+    return Dim(2) * operands_.batch * operands_.m * operands_.n * part.size();
+  }
+
+  /// Adds up the sums of splits, or passes on those of all panels.
   KernelContext::Built reduce_split_k(const GemmPlan& plan, int sums) const {
     KernelContext context("reduce_split_k", KernelRole::combine_splits);
     declare_buffers(context, {&epilogue_}, lowering_);
