@@ -6,6 +6,10 @@
 #include <immintrin.h>
 #endif
 
+#ifndef LATHE_MEASURED
+#error "without -O2 these loops measure memory instead of registers: see lathe_measured_sources() in unity.cmake"
+#endif
+
 namespace lathe {
 
 namespace {
