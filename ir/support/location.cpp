@@ -12,6 +12,9 @@ std::string_view base_name(std::string_view path) {
   const auto slash = path.find_last_of('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
+
+/// Whether a header of the C++ standard library has this path: its functions construct objects for others.
+bool is_standard_header(std::string_view path) { return path.find("/c++/") != std::string_view::npos; }
 }  // namespace
 
 Location::Location(std::string_view file, int line, std::string_view scope, bool gradient)
@@ -19,8 +22,10 @@ Location::Location(std::string_view file, int line, std::string_view scope, bool
       line_(line),
       gradient_(gradient) {}
 
-Location::Location(const std::source_location& at, std::string_view scope)
-    : Location(base_name(at.file_name()), static_cast<int>(at.line()), scope) {}
+Location::Location(const std::source_location& at, std::string_view scope) {
+  if (!is_standard_header(at.file_name()))
+    *this = Location(base_name(at.file_name()), static_cast<int>(at.line()), scope);
+}
 
 Location Location::as_gradient() const {
   Location copy = *this;

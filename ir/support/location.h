@@ -15,6 +15,7 @@ class Location {
  public:
   Location() = default;
   Location(std::string_view file, int line, std::string_view scope = {}, bool gradient = false);
+  /// Unknown for a line of the C++ standard library: a layer that `emplace_back` constructs does not know its caller.
   explicit Location(const std::source_location& at, std::string_view scope = {});
 
   bool known() const { return bool(position_); }

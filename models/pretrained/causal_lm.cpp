@@ -80,14 +80,13 @@ struct CausalLm::Parts {
 
 CausalLm::Parts::Parts(const Module& model, const CausalLmOptions& o)
     : options(o), embedding(model, o.embed_name, o.vocab, o.hidden, {.dtype = o.dtype, .flat = false}) {
-  if (!o.is_tied)
-    head.emplace(model, o.head_name, o.hidden, o.vocab, nn::LinearOptions{.dtype = o.dtype, .bias = false});
+  if (!o.is_tied) head = nn::Linear(model, o.head_name, o.hidden, o.vocab, {.dtype = o.dtype, .bias = false});
   norm = TransformerLayer::norm(model, o.norm_name, o.hidden, o.layers.front().norm_kind, o.norm);
   for (std::size_t i = 0; i < o.layers.size(); ++i)
     layers.emplace_back(model, fmt::format("{}.{}", o.layer_name, i), o.layers[i]);
   if (!o.positions.empty())
-    positions.emplace(model, o.positions, Dim("context", o.context_length.value_or(0)), o.hidden,
-                      nn::EmbeddingOptions{.dtype = o.dtype, .flat = false});
+    positions = nn::Embedding(model, o.positions, Dim("context", o.context_length.value_or(0)), o.hidden,
+                              {.dtype = o.dtype, .flat = false});
 }
 
 Tensor CausalLm::Parts::embed(const TokenInputs& inputs, const Tensor& at) const {

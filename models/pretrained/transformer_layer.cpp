@@ -24,7 +24,7 @@ TransformerLayer::TransformerLayer(const Module& parent, std::string_view name,
       is_parallel_(options.is_parallel),
       residual_multiplier_(options.residual_multiplier) {
   if (!options.cross) return;
-  cross_.emplace(*this, options.cross->name, options.attention);
+  cross_ = nn::SelfAttention(*this, options.cross->name, options.attention);
   cross_norm_ = norm(options.cross->norm, options);
 }
 

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "frontend/models/encoder_decoder.h"
@@ -13,6 +14,7 @@
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
+#include "tests/support/graphs/source_lines.h"
 #include "tests/support/texts/error_label.h"
 
 using namespace lathe;
@@ -289,4 +291,24 @@ TEST_CASE("dropout updates the random state at the line that first draws from it
   const ir::Node& advanced = g.ir()[g.ir().updates.at(0).value];
   CHECK(advanced.loc.file() == "module_test.cpp");
   CHECK(advanced.loc.line() == line);
+}
+
+TEST_CASE("a layer that a container constructs has no line, instead of that of the standard library") {
+  const Dim d("d", 4);
+  const nn::Module root("Model");
+  std::optional<nn::Linear> constructed, assigned;
+  constructed.emplace(root, "constructed", d, d);
+  const int line = __LINE__ + 1;
+  assigned = nn::Linear(root, "assigned", d, d);
+  Graph g{"g"};
+  const Tensor x = g.input("x", f32, {2, d});
+  g.output("y", (*assigned)((*constructed)(x)));
+  const ir::Graph graph = g.finish();
+  for (const ir::ValueId id : ir::all_values(graph)) {
+    const ir::Node& node = graph[id];
+    INFO(node.name);
+    if (node.name.starts_with("constructed.")) CHECK(node.loc.to_string() == "<unknown>");
+    if (node.name.starts_with("assigned.")) CHECK(node.loc.to_string() == "module_test.cpp:" + std::to_string(line));
+  }
+  CHECK(test::without_lines(graph) == std::vector<std::string>{"constructed.weight", "constructed.bias"});
 }

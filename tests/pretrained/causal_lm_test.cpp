@@ -9,6 +9,7 @@
 #include "frontend/train/step.h"
 #include "runtime/compile.h"
 #include "tests/pretrained/cases/token_case.h"
+#include "tests/support/graphs/source_lines.h"
 #include "tests/support/kernels/kernel_store.h"
 
 using namespace lathe;
@@ -29,7 +30,9 @@ void check_forward(const HfCase& which, DType dtype, ObjectStore& store, nn::Dis
   for (std::size_t i = 0; i < states.size(); ++i) c.g.output(fmt::format("hidden.{}", i), states[i]);
   c.g.output("logits", loaded.model->logits(c.inputs));
   c.g.output("loss", loaded.model->loss(c.inputs, c.labels));
-  Executable exe = compile(c.g.finish(), {.parameters = loaded.weights, .cache = &store});
+  const ir::Graph graph = c.g.finish();
+  CHECK(test::without_lines(graph) == std::vector<std::string>{});
+  Executable exe = compile(graph, {.parameters = loaded.weights, .cache = &store});
   const SafetensorsFile expected = which.expected();
   const HostTensor* mask = c.values.contains("attention_mask") ? &c.values.at("attention_mask") : nullptr;
   int compared = 0;

@@ -93,12 +93,13 @@ Encoder::Parts::Parts(const Module& model, const EncoderOptions& o)
       norm(model, below(o.embeddings, "LayerNorm"), o.attention.hidden, encoder_norm(o)) {
   const Dim& hidden = o.attention.hidden;
   const nn::LinearOptions linear{.dtype = o.attention.dtype.value_or(f32)};
-  if (o.types) types.emplace(model, below(o.embeddings, "token_type_embeddings"), *o.types, hidden, table_options(o));
+  if (o.types)
+    types = nn::Embedding(model, below(o.embeddings, "token_type_embeddings"), *o.types, hidden, table_options(o));
   for (int i = 0; i < o.layers; ++i) layers.emplace_back(model, below(o.layer, std::to_string(i)), o);
-  if (!o.pooler.empty()) pooler.emplace(model, o.pooler, hidden, hidden, linear);
+  if (!o.pooler.empty()) pooler = nn::Linear(model, o.pooler, hidden, hidden, linear);
   if (!o.head) return;
-  head_dense.emplace(model, o.head->dense, hidden, hidden, linear);
-  head_norm.emplace(model, o.head->norm, hidden, encoder_norm(o));
+  head_dense = nn::Linear(model, o.head->dense, hidden, hidden, linear);
+  head_norm = nn::LayerNorm(model, o.head->norm, hidden, encoder_norm(o));
 }
 
 Encoder::Encoder(const EncoderOptions& o) : Module(o.kind) {

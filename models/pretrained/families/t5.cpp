@@ -147,8 +147,8 @@ class T5 final : public Seq2SeqLm {
     if (is_separate("encoder.embed_tokens")) encoder_table_.emplace(own_table("encoder.embed_tokens", config));
     if (is_separate("decoder.embed_tokens")) decoder_table_.emplace(own_table("decoder.embed_tokens", config));
     if (is_separate("lm_head"))
-      head_.emplace(*this, "lm_head", t5_hidden(config), shared_.table().shape()[0],
-                    nn::LinearOptions{.dtype = stored_dtype(config), .bias = false});
+      head_ = nn::Linear(*this, "lm_head", t5_hidden(config), shared_.table().shape()[0],
+                         {.dtype = stored_dtype(config), .bias = false});
   }
 
   const nn::Parameter& table() const override { return shared_.table(); }

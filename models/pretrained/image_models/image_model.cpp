@@ -54,9 +54,9 @@ ImageModel::ImageModel(const ImageModelOptions& o) : Module(o.kind) {
     parts->layers.emplace_back(*this, fmt::format("{}.encoder.layer.{}", o.root, i), o.layers[i]);
   const nn::LinearOptions linear{.dtype = o.dtype};
   if (o.classes)
-    parts->classifier.emplace(*this, "classifier", o.hidden, *o.classes, linear);
+    parts->classifier = nn::Linear(*this, "classifier", o.hidden, *o.classes, linear);
   else if (o.pooled)
-    parts->pooler.emplace(*this, fmt::format("{}.pooler.dense", o.root), o.hidden, *o.pooled, linear);
+    parts->pooler = nn::Linear(*this, fmt::format("{}.pooler.dense", o.root), o.hidden, *o.pooled, linear);
   parts_ = std::move(parts);
 }
 

@@ -60,6 +60,20 @@ Multiplier multiplier_of(const GemmTile& tile) {
   return tile.pairs() ? Multiplier::dot_pairs : Multiplier::fma;
 }
 
+/// Returns the elements, by buffer, that a panel reads of operands that are read in place.
+std::map<int, Dim> shares_of(const PartOfK& part, const ProductOperands& operands, const CpuContext& lowering) {
+  std::map<int, Dim> shares;
+  if (!part.is_panel()) return shares;
+  const auto add = [&](const ProductOperand& operand, const Dim& rows) {
+    const auto& [program, result] = operand.operand;
+    if (operand.plain)
+      shares.try_emplace(lowering.buffer_of(program[result].buffer), operands.batch * rows * part.size());
+  };
+  add(operands.left, operands.m);
+  add(operands.right, operands.n);
+  return shares;
+}
+
 class ProductKernels {
  public:
   ProductKernels(const CpuContext& lowering, const Region& region)
@@ -144,20 +158,6 @@ class ProductKernels {
     };
   }
 
-  /// Returns the elements, by buffer, that a panel reads of operands that are read in place.
-  std::map<int, Dim> shares_of(const PartOfK& part) const {
-    std::map<int, Dim> shares;
-    if (!part.is_panel()) return shares;
-    const auto add = [&](const ProductOperand& operand, const Dim& rows) {
-      const auto& [program, result] = operand.operand;
-      if (operand.plain)
-        shares.try_emplace(lowering_.buffer_of(program[result].buffer), operands_.batch * rows * part.size());
-    };
-    add(operands_.left, operands_.m);
-    add(operands_.right, operands_.n);
-    return shares;
-  }
-
   /// Packs an operand, or a panel of it, into a new workspace.
   int pack(bool left, const GemmPlan& plan, const PartOfK& part, std::vector<KernelContext::Built>& built) const {
     const GemmTile& tile = plan.tile;
@@ -172,7 +172,7 @@ class ProductKernels {
         lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs", left ? KernelRole::pack_left : KernelRole::pack_right);
     part.declare(context);
-    context.touches(shares_of(part));
+    context.touches(shares_of(part, operands_, lowering_));
     declare_buffers(context, {&s.operand.program}, lowering_);
     context.declare(packed, tile.packed(), false, true);
     ElementwiseEmitter emitter(context, s.operand.program, lowering_.buffer_of);
@@ -216,8 +216,10 @@ class ProductKernels {
   /// Adds a launch of a kernel that processed the previous panel.
   void again(const PartOfK& panel, std::vector<KernelContext::Built>& built) const {
     const KernelContext::Built& before = built.end()[-launches_of_panel];
-    KernelContext::Built next{
-        .kernel = {}, .launch = before.launch, .touched = shares_of(panel), .kernel_from = launches_of_panel};
+    KernelContext::Built next{.kernel = {},
+                              .launch = before.launch,
+                              .touched = shares_of(panel, operands_, lowering_),
+                              .kernel_from = launches_of_panel};
     next.touched.insert(before.touched.begin(), before.touched.end());
     std::ranges::copy(panel.arguments(), next.launch.dims.begin());
     built.push_back(std::move(next));
@@ -273,7 +275,7 @@ class ProductKernels {
     part.declare(context);
     static const ElementwiseProgram none;
     const bool ends = with.sums < 0;
-    context.touches(shares_of(part));
+    context.touches(shares_of(part, operands_, lowering_));
     declare_buffers(context,
                     {ends ? &epilogue_ : &none, loads(with.lhs, plan) ? &operands_.left.operand.program : &none,
                      loads(with.rhs, plan) ? &operands_.right.operand.program : &none},

@@ -11,6 +11,7 @@
 #include "runtime/compile.h"
 #include "tests/pretrained/cases/model_case.h"
 #include "tests/runtime/files/files_scratch.h"
+#include "tests/support/graphs/source_lines.h"
 #include "tests/support/kernels/kernel_store.h"
 
 /// Directories of all kinds: supported and rejected values in config.json.
@@ -170,14 +171,16 @@ TEST_CASE("models of all kinds: a base model has a pooler if its files have one,
   CHECK(test::failure_of([&] { (void)vit.model->pool(images); }).label == "encoder_part");
 }
 
-TEST_CASE("models of all kinds: every attention can be fused, forward and backward") {
+TEST_CASE("models of all kinds: every value has a line, and every attention can be fused, forward and backward") {
   const auto check = [](Graph& g, const Tensor& loss, const nn::Module& module, int attentions) {
     const std::vector<nn::Parameter> parameters = module.parameters();
     std::vector<Tensor> wanted;
     for (const nn::Parameter& parameter : parameters) wanted.push_back(parameter.in(g));
     for (const Tensor& gradient : grad(loss, wanted))
       g.output("grad_" + std::to_string(g.ir().outputs.size()), gradient);
-    const ir::Graph primitives = ir::run_pipeline(g.finish(), ir::default_pipeline()).graph;
+    const ir::Graph graph = g.finish();
+    CHECK(test::without_lines(graph) == std::vector<std::string>{});
+    const ir::Graph primitives = ir::run_pipeline(graph, ir::default_pipeline()).graph;
     Machine machine = cpu_machine(unnamed_cpu());
     machine.fusion.attention_costs = {};
     const std::string told = explain_attention(lower_graph(primitives, machine), machine.info);
