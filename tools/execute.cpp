@@ -59,9 +59,10 @@ Tensors execute(const ir::Graph& graph, const Arguments& arguments, const Execut
   return results;
 }
 
-Prepared prepare(ir::Graph graph, ArgumentOptions arguments, const ExecuteOptions& options) {
+Prepared prepare(LoadedModel model, ArgumentOptions arguments, const ExecuteOptions& options) {
   arguments.random = true;
-  const Arguments values = load_arguments(graph, arguments, false);
+  ir::Graph graph = std::move(model.graph);
+  const Arguments values = load_arguments(graph, arguments, false, model.weights);
   Executable executable = compile_here(graph, values, options);
   Tensors inputs = bind_states(executable, graph, values);
   DimBindings dims = dims_of_run(graph, values);

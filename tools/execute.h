@@ -4,6 +4,7 @@
 
 #include "ir/tensor/interpret/interpreter.h"
 #include "runtime/compile.h"
+#include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 
 namespace lathe::tools {
@@ -39,6 +40,6 @@ struct Prepared {
   DimBindings dims;  ///< dims that do not follow from any argument
 };
 /// Compiles and binds a graph for measurements. Values that are not in files are random.
-Prepared prepare(ir::Graph graph, ArgumentOptions arguments, const ExecuteOptions& options);
+Prepared prepare(LoadedModel model, ArgumentOptions arguments, const ExecuteOptions& options);
 
 }  // namespace lathe::tools

@@ -95,13 +95,14 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const BenchOptions& options, int threads, double peak) {
-  auto [graph, executable, inputs, free_dims] =
-      prepare(with_precision(load_graph(options.file, load_ops(options.ops)), options.precision), options.arguments,
-              {.threads = threads,
-               .lower = options.lower,
-               .target = options.target,
-               .memory_budget = options.memory_budget,
-               .tune = options.tune});
+  LoadedModel model = load_model(options.file, load_ops(options.ops));
+  model.graph = with_precision(model.graph, options.precision);
+  auto [graph, executable, inputs, free_dims] = prepare(std::move(model), options.arguments,
+                                                        {.threads = threads,
+                                                         .lower = options.lower,
+                                                         .target = options.target,
+                                                         .memory_budget = options.memory_budget,
+                                                         .tune = options.tune});
   const CompileSummary& summary = executable.summary();
   const MemoryPlan plan = memory_plan_of(executable, executable.bind(inputs, free_dims));
   std::string text = fmt::format(
@@ -172,10 +173,7 @@ void add_bench(CLI::App& app) {
   command->footer(
       "Arguments that no file contains are generated.\n"
       "Example: lathe bench step.lathe --dim B=4,T=64");
-  command->callback([options] {
-    add_weights_of(options->file, options->arguments);
-    run(*options);
-  });
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace lathe::tools

@@ -30,16 +30,16 @@ struct ExportOptions {
   std::string part = "logits", dtype = "f32", inputs;  ///< for a directory
 };
 
-ir::Graph graph_of(const ExportOptions& options) {
-  if (!is_model_folder(options.file)) return load_graph(options.file, load_ops(options.ops));
-  return pretrained_graph(options.file, graph_parts().at(options.part),
-                          {.dtype = *parse_dtype(options.dtype), .inputs = parse_inputs(options.inputs)});
+LoadedModel model_of(const ExportOptions& options) {
+  if (!is_model_folder(options.file)) return load_model(options.file, load_ops(options.ops));
+  ir::Graph graph = pretrained_graph(options.file, graph_parts().at(options.part),
+                                     {.dtype = *parse_dtype(options.dtype), .inputs = parse_inputs(options.inputs)});
+  return {std::move(graph), pretrained_weights(options.file)};
 }
 
-/// The weights of the graph's own files, then those of --input, of which later ones take precedence.
-Parameters values_of(const ExportOptions& options) {
-  Parameters values = has_weights(options.file) ? weights_of(options.file) : Parameters();
-  for (const std::string& path : options.values) {
+/// Sets the values of files, of which later ones take precedence.
+void set_values(Parameters& values, const std::vector<std::string>& files) {
+  for (const std::string& path : files) {
     if (has_weights(path)) {
       const Parameters more = weights_of(path);
       for (const std::string& name : more.names()) values.set(name, more.get(name));
@@ -48,19 +48,19 @@ Parameters values_of(const ExportOptions& options) {
     const TensorFile file = TensorFile::open(path);
     for (const std::string& name : file.names()) values.set(name, file.mapped(name));
   }
-  return values;
 }
 
 void run(const ExportOptions& options) {
   if (options.output.extension() != ".onnx")
     throw UserError(fmt::format("-o {}: this is no .onnx file", options.output.string()), "usage",
                     "graphs are exported as ONNX files: give a name that ends with .onnx");
-  ir::Graph graph = graph_of(options);
+  auto [graph, values] = model_of(options);
+  set_values(values, options.values);
   if (options.evaluation) graph = ir::evaluation(graph);
   if (!options.dims.empty()) graph = ir::with_sizes(graph, given_dims(graph, options.dims));
   exporting::OnnxOptions how{.opset = options.opset};
   if (options.external) how.most_bytes = 0;
-  exporting::write_onnx(graph, values_of(options), options.output, how);
+  exporting::write_onnx(graph, values, options.output, how);
   if (is_model_folder(options.file)) note_ignored_keys(options.file);
 }
 

@@ -45,8 +45,9 @@ Tensors results_of(const RunOptions& options) {
   if (is_kernel_file(options.file)) return run_kernel_file(options.file, options.arguments);
   if (is_program_file(options.file))
     return run_program_file(options.file, options.arguments, options.execute.target, options.execute.threads);
-  const ir::Graph graph = as_asked(load_graph(options.file, load_ops(options.ops)), options.graph);
-  const Arguments arguments = load_arguments(graph, options.arguments, !options.graph.dtype.empty());
+  const LoadedModel model = load_model(options.file, load_ops(options.ops));
+  const ir::Graph graph = as_asked(model.graph, options.graph);
+  const Arguments arguments = load_arguments(graph, options.arguments, !options.graph.dtype.empty(), model.weights);
   ExecuteOptions how = options.execute;
   how.lower = options.graph.lower;
   Tensors results = execute(graph, arguments, how);
@@ -115,7 +116,6 @@ void add_run(CLI::App& app) {
       "  lathe run scale.kernel --random --dim rows=2,cols=8");
   command->callback([options, command] {
     if (is_kernel_file(options->file) || is_program_file(options->file)) require_effects(*command, options->file);
-    add_weights_of(options->file, options->arguments);
     run(*options);
   });
 }

@@ -37,13 +37,14 @@ struct TraceOptions {
 void run(const TraceOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const auto device = open_device(compile_options(options.target), threads);
-  auto [graph, executable, inputs, free_dims] =
-      prepare(with_precision(load_graph(options.file, load_ops(options.ops)), options.precision), options.arguments,
-              {.threads = threads,
-               .lower = options.lower,
-               .target = options.target,
-               .memory_budget = options.memory_budget,
-               .tune = options.tune});
+  LoadedModel model = load_model(options.file, load_ops(options.ops));
+  model.graph = with_precision(model.graph, options.precision);
+  auto [graph, executable, inputs, free_dims] = prepare(std::move(model), options.arguments,
+                                                        {.threads = threads,
+                                                         .lower = options.lower,
+                                                         .target = options.target,
+                                                         .memory_budget = options.memory_budget,
+                                                         .tune = options.tune});
   for (int i = 0; i < options.warmup; ++i) executable.run(inputs, free_dims);
   const DimBindings dims = executable.bind(inputs, free_dims);
   Trace trace{.program = program_of(executable),
@@ -93,10 +94,7 @@ void add_trace(CLI::App& app) {
       "Example:\n"
       "  lathe model gpt --layers 4 --step -o step.lathe\n"
       "  lathe trace step.lathe --dim B=4,T=64 -o trace.json");
-  command->callback([options] {
-    add_weights_of(options->file, options->arguments);
-    run(*options);
-  });
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace lathe::tools

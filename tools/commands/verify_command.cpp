@@ -63,10 +63,11 @@ std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
 }
 
 void run(const VerifyOptions& options) {
-  const ir::Graph graph = as_asked(load_graph(options.file, load_ops(options.ops)), options.graph);
+  const LoadedModel model = load_model(options.file, load_ops(options.ops));
+  const ir::Graph graph = as_asked(model.graph, options.graph);
   ArgumentOptions from = options.arguments;
   from.random = true;
-  const Arguments arguments = load_arguments(graph, from, !options.graph.dtype.empty());
+  const Arguments arguments = load_arguments(graph, from, !options.graph.dtype.empty(), model.weights);
   const ir::ExpectOptions expect{
       .interpret = {.dims = arguments.dims}, .tolerance = options.tolerance, .rewrite = as_fused};
   const std::vector<ir::Output> results = ir::named_results(graph);
@@ -122,10 +123,7 @@ void add_verify(CLI::App& app) {
       "multiple of the effect of roundings alone. If it differs by more, the error names the first op that differs\n"
       "and its source line.\n"
       "Example: lathe verify model.lathe --dim n_seq=33 --seed 7");
-  command->callback([options] {
-    add_weights_of(options->file, options->arguments);
-    run(*options);
-  });
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace lathe::tools

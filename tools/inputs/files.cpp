@@ -40,4 +40,13 @@ Parameters weights_of(const std::string& path) {
   return importing::is_importable(path) ? importing::import_graph(path).parameters : pretrained_weights(path);
 }
 
+LoadedModel load_model(const std::string& path, const ir::OpSet& ops) {
+  if (importing::is_importable(path)) {
+    importing::ImportedGraph imported = importing::import_graph(path);
+    return {ir::dce(imported.graph.finish()), std::move(imported.parameters)};
+  }
+  ir::Graph graph = load_graph(path, ops);
+  return {std::move(graph), is_model_folder(path) ? pretrained_weights(path) : Parameters()};
+}
+
 }  // namespace lathe::tools

@@ -26,4 +26,12 @@ bool has_weights(const std::string& path);
 /// Returns these weights, mapped from the files.
 Parameters weights_of(const std::string& path);
 
+struct LoadedModel {
+  ir::Graph graph;
+  Parameters weights;  ///< mapped from the files; empty for IR text
+};
+
+/// Returns the graph of load_graph() with the weights of weights_of(). Imports a file once for both.
+LoadedModel load_model(const std::string& path, const ir::OpSet& ops = {});
+
 }  // namespace lathe::tools

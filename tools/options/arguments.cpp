@@ -77,9 +77,8 @@ std::optional<RowChunks> parse_chunks(const std::string& text) {
   return chunks;
 }
 
-/// Uses the weights of a model directory, an ONNX or a .pt2 file, mapped from its files.
-void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
-  const Parameters weights = weights_of(folder);
+/// Uses the weights that the graph has. Returns whether there are any.
+bool take_weights(const ir::Graph& graph, const Parameters& weights, Tensors& tensors) {
   bool useful = false;
   for (const ir::ValueId id : graph.arguments()) {
     const std::string& name = graph[id].name;
@@ -87,7 +86,12 @@ void take_weights(const ir::Graph& graph, const std::string& folder, Tensors& te
     useful = true;
     tensors.insert_or_assign(name, weights.get(name));
   }
-  if (!useful)
+  return useful;
+}
+
+/// Uses the weights of a model directory, an ONNX or a .pt2 file, mapped from its files.
+void take_weights_of(const ir::Graph& graph, const std::string& folder, Tensors& tensors) {
+  if (!take_weights(graph, weights_of(folder), tensors))
     throw UserError(fmt::format("{} has no parameter of graph @{}", folder, graph.name), "argument_unknown",
                     "give the model that the graph was written from");
 }
@@ -115,10 +119,6 @@ void add_argument_options(CLI::App& command, ArgumentOptions& options) {
       ->delimiter(',');
   command.add_flag("--random", options.random, "Generate the arguments that no file contains");
   seed(command.add_option("--seed", options.seed, "Seed of --random"))->capture_default_str();
-}
-
-void add_weights_of(const std::string& file, ArgumentOptions& options) {
-  if (has_weights(file)) options.files.insert(options.files.begin(), file);
 }
 
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks) {
@@ -172,11 +172,13 @@ DimBindings bound_dims(const ir::Graph& graph, const Arguments& arguments) {
   return ir::bind_dims(graph, shapes, arguments.dims);
 }
 
-Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast) {
+Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast,
+                         const Parameters& weights) {
   Arguments arguments{.tensors = {}, .dims = given_dims(graph, options.dims)};
+  take_weights(graph, weights, arguments.tensors);
   for (const std::string& path : options.files) {
     if (has_weights(path)) {
-      take_weights(graph, path, arguments.tensors);
+      take_weights_of(graph, path, arguments.tensors);
       continue;
     }
     const TensorFile file = TensorFile::open(path);

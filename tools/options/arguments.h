@@ -8,6 +8,7 @@
 
 #include "ir/options/lower_options.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "runtime/parameters/parameters.h"
 
 namespace lathe::tools {
 
@@ -21,9 +22,6 @@ struct ArgumentOptions {
 
 /// Adds FILE.safetensors options: --input, --dim, --seed and --random.
 void add_argument_options(CLI::App& command, ArgumentOptions& options);
-
-/// If FILE is a model directory, an ONNX or a .pt2 file, uses its weights as arguments too.
-void add_weights_of(const std::string& file, ArgumentOptions& options);
 
 /// Adds --chunk-rows: auto, off or a number of rows. Errors: [chunk_rows].
 void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks);
@@ -45,9 +43,11 @@ struct Arguments {
 /// Returns the size of every dim of the graph that follows from the arguments.
 DimBindings bound_dims(const ir::Graph& graph, const Arguments& arguments);
 
-/// Reads arguments from files and generates the rest. With `cast`, converts floats to the graph's dtypes. Random
+/// Reads arguments from files and generates the rest. `weights` are values from the graph's own file, over which the
+/// files of the options take precedence. With `cast`, converts floats to the graph's dtypes. Random
 /// floats are scaled so that values stay near 1, and random indices are within their tables. Unknown dims become
 /// small primes. Throws UserError [argument_missing], [dim_option], and the errors of the files.
-Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast);
+Arguments load_arguments(const ir::Graph& graph, const ArgumentOptions& options, bool cast,
+                         const Parameters& weights = {});
 
 }  // namespace lathe::tools

@@ -23,7 +23,10 @@ TEST_CASE("pt2: commands that take a graph take a .pt2 file", "[tools][pt2]") {
         "verify " + program("cnn_core") + "--random --dim image_0=2", "explain " + program("gpt"),
         "dump " + program("gpt"), "grad " + program("gpt"), "opt " + program("gpt") + "--passes expand",
         "run " + program("encoder_core") + sizes + " --require-fused",
-        "compile " + program("mlp") + "--prefix mlp --dim x_0=2", "diff " + program("gpt") + program("gpt")}) {
+        "run " + program("guards") + "--random",  // without parameters
+        "compile " + program("mlp") + "--prefix mlp --dim x_0=2",
+        "compile " + program("mlp") + "--emit object --prefix mlp --dim x_0=2 --embed-weights -o lib",
+        "diff " + program("gpt") + program("gpt")}) {
     const auto ran = run_lathe(scratch, command);
     INFO(command << "\n" << ran.err);
     CHECK(ran.status == 0);

@@ -54,22 +54,25 @@ std::vector<LibraryGraph> folder_graphs(const EmitOptions& options) {
   return graphs;
 }
 
-/// Returns the graphs of files of IR text. Several are told apart by their names.
-std::vector<LibraryGraph> file_graphs(const EmitOptions& options) {
+/// Returns the graphs of files. Several are told apart by their names. `weights` becomes the weights of the first
+/// file.
+std::vector<LibraryGraph> file_graphs(const EmitOptions& options, Parameters& weights) {
   std::vector<LibraryGraph> graphs;
   for (const std::string& file : options.files) {
     if (is_model_folder(file))
       throw UserError(fmt::format("{} is a model's directory, next to other graphs", file), "usage",
                       "compile a directory alone, with --part prompt,step for several of its graphs");
-    ir::Graph graph = load_graph(file, load_ops(options.ops));
+    auto [graph, values] = load_model(file, load_ops(options.ops));
+    if (graphs.empty()) weights = std::move(values);
     if (options.dtype != "f32") graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
     graphs.push_back({options.files.size() > 1 ? graph.name : "", std::move(graph)});
   }
   return graphs;
 }
 
-/// Returns the values to embed: those of the graphs' parameters in the files of --weights, or in a model's directory.
-Tensors embedded_values(const EmitOptions& options, const std::vector<LibraryGraph>& graphs) {
+/// Returns the values to embed: those of the graphs' parameters in the files of --weights, or in `stored`.
+Tensors embedded_values(const EmitOptions& options, const std::vector<LibraryGraph>& graphs,
+                        const Parameters& stored) {
   Tensors values;
   if (!options.embed_weights) {
     if (!options.weights.empty())
@@ -79,10 +82,8 @@ Tensors embedded_values(const EmitOptions& options, const std::vector<LibraryGra
   }
   std::vector<SafetensorsFile> files;
   for (const std::string& file : options.weights) files.push_back(SafetensorsFile::open(file));
-  const bool has_values = has_weights(options.files[0]);
-  if (files.empty() && !has_values)
+  if (files.empty() && !has_weights(options.files[0]))
     throw UserError("--embed-weights needs the values of the parameters", "usage", "give --weights FILE.safetensors");
-  const Parameters stored = has_values ? weights_of(options.files[0]) : Parameters();
   for (const LibraryGraph& graph : graphs)
     for (const ir::ValueId id : graph.graph.arguments()) {
       const ir::Node& node = graph.graph[id];
@@ -123,7 +124,9 @@ void write_library_files(const EmitOptions& options) {
     throw UserError("a library needs a prefix for the names of its functions and types", "usage",
                     "give --prefix NAME, such as --prefix gpt2_step");
   const bool is_folder = options.files.size() == 1 && is_model_folder(options.files[0]);
-  const std::vector<LibraryGraph> graphs = is_folder ? folder_graphs(options) : file_graphs(options);
+  Parameters stored;
+  const std::vector<LibraryGraph> graphs = is_folder ? folder_graphs(options) : file_graphs(options, stored);
+  if (is_folder && options.embed_weights) stored = pretrained_weights(options.files[0]);
   DiskCache cache(cache_folder());
   const EmittedLibrary library = emit_library(graphs, {.prefix = options.prefix,
                                                        .targets = levels,
@@ -131,7 +134,7 @@ void write_library_files(const EmitOptions& options) {
                                                        .sizes = parse_dims(options.dims),
                                                        .evaluation = options.evaluation,
                                                        .lower = options.lower,
-                                                       .embedded = embedded_values(options, graphs),
+                                                       .embedded = embedded_values(options, graphs, stored),
                                                        .threads = options.threads,
                                                        .cuda_folders = cuda_folders(),
                                                        .cache = &cache});
