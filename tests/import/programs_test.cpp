@@ -40,6 +40,13 @@ TEST_CASE("programs: interpreted graphs give the numbers of PyTorch at two sizes
   for (const std::string& name : exact_programs) check_program(name, false, {1e-10, 1e-10});
 }
 
+TEST_CASE("programs: files of older releases give the numbers of PyTorch at two sizes") {
+  for (const std::string release : {"torch_2_9", "torch_2_10", "torch_2_11"}) {
+    check_program(release + "/mlp", false, {1e-5, 1e-5});
+    check_program(release + "/llama", false, {1e-10, 1e-10});
+  }
+}
+
 TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
   for (const char* name : {"elementwise", "layout", "networks"}) check_program(name, false, {1e-5, 1e-5});
 }

@@ -23,8 +23,8 @@ std::string root_of(const ZipArchive& archive) {
       throw UserError(
           fmt::format("{} is a program of torch.export in an archive of an older torch", archive.name()),
           "import_unsupported",
-          "its weights are stored by pickle, which Lathe does not read: export the model again with torch "
-          "2.15");
+          "its weights are stored by pickle, which Lathe does not read: export the model again with torch 2.9 "
+          "or newer");
   throw UserError(fmt::format("{} has no file archive_format", archive.name()), "import_file",
                   "torch.export.save() writes it; files of torch.save() and TorchScript are not read");
 }

@@ -120,7 +120,7 @@ void ProgramTensors::read_index(const std::string& folder, const std::string& in
   if (archive_.contains(folder + legacy))
     throw UserError(fmt::format("{}: the tensors of '{}' are stored by pickle, which Lathe does not read",
                                 archive_.name(), folder + legacy),
-                    "import_unsupported", "save the program again by torch.export.save() of torch 2.15");
+                    "import_unsupported", "export the model again with torch 2.9 or newer");
   const std::string path = folder + index;
   const nlohmann::json parsed = parse_strict_json(archive_.text(path), fmt::format("{}: {}", archive_.name(), path));
   const JsonFields json(parsed, fmt::format("{}: {}:", archive_.name(), path));

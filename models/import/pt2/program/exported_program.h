@@ -16,8 +16,14 @@ namespace lathe::pt2 {
 /// A version of the format: {8, 20} is 8.20.
 using SchemaVersion = std::pair<std::int64_t, std::int64_t>;
 
-/// The versions that are tested, of torch 2.15.
-inline constexpr SchemaVersion tested_versions[] = {{8, 20}};
+struct TestedVersion {
+  SchemaVersion version;
+  std::string_view torch;  ///< the releases that write it
+};
+
+/// The versions that are tested, in order. Releases before torch 2.9 store weights by pickle.
+inline constexpr TestedVersion tested_versions[] = {
+    {{8, 14}, "2.9"}, {{8, 15}, "2.10"}, {{8, 17}, "2.11"}, {{8, 20}, "2.12 to 2.15"}};
 
 /// A size of a tensor: a number, or an expression of sympy: "Mul(Integer(2), Symbol('s77'))".
 using SizeText = std::variant<std::int64_t, std::string>;

@@ -20,14 +20,18 @@ SchemaVersion read_version(const JsonFields& program, const std::string& where) 
   const JsonFields json = program.at("schema_version");
   json.require_known({"major", "minor"});
   const SchemaVersion version{json.at("major").integer(), json.at("minor").integer()};
-  if (std::ranges::find(tested_versions, version) != std::end(tested_versions)) return version;
   std::string tested;
-  for (const SchemaVersion& each : tested_versions) tested += (tested.empty() ? "" : ", ") + version_text(each);
+  for (const TestedVersion& each : tested_versions) {
+    if (each.version == version) return version;
+    tested += fmt::format("{}{} (torch {})", tested.empty() ? "" : ", ", version_text(each.version), each.torch);
+  }
   const std::string writer =
       program.has("torch_version") ? fmt::format(", written by torch {}", program.at("torch_version").text()) : "";
   throw UserError(
       fmt::format("{} has version {} of the schema of torch.export{}", where, version_text(version), writer),
-      "import_unsupported", fmt::format("Lathe reads version {}: export the model again with torch 2.15", tested));
+      "import_unsupported",
+      fmt::format("Lathe reads the versions {}: export the model again with one of these{}", tested,
+                  version < tested_versions[0].version ? "; older releases store weights by pickle" : ""));
 }
 
 InputSpec read_input_spec(const JsonFields& json) {
