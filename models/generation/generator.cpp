@@ -10,9 +10,11 @@
 #include "models/generation/beam_texts.h"
 #include "models/generation/cached_lm.h"
 #include "models/generation/cached_seq2seq.h"
+#include "models/generation/exported/exported_files.h"
+#include "models/generation/exported/exported_lm.h"
+#include "models/generation/exported/exported_seq2seq.h"
 #include "models/generation/stop_strings.h"
 #include "models/pretrained/language_model.h"
-#include "runtime/files/paths.h"
 
 namespace lathe {
 
@@ -179,36 +181,30 @@ std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tok
 
 namespace {
 
-/// Returns the first of the files that a directory, or its folder "onnx", has; an empty path if it has none.
-std::filesystem::path onnx_file(const std::filesystem::path& folder, std::initializer_list<const char*> names) {
-  for (const char* name : names)
-    for (const std::filesystem::path& file : {folder / name, folder / "onnx" / name})
-      if (path_exists(file)) return file;
-  return {};
+/// Returns the model of a directory's ONNX files. `files` gets its weights.
+std::unique_ptr<SequenceModel> open_exported(const ExportedFiles& exported, pretrained::ModelFiles& files,
+                                             const SequenceModelOptions& options) {
+  const pretrained::Config& config = files.config;
+  const auto limit = [](std::int64_t most) { return most > 0 ? most : std::numeric_limits<std::int64_t>::max(); };
+  const std::int64_t most = config.integer("max_position_embeddings", 0);
+  if (exported.encoder.empty()) {
+    auto model = std::make_unique<ExportedLm>(exported.decoder,
+                                              limit(most > 0 ? most : config.integer("n_positions", 0)), options);
+    files.weights = model->weights();
+    return model;
+  }
+  const std::int64_t padding = config.integer("pad_token_id", 0);
+  const ExportedSeq2Seq::Tokens tokens{.start = config.integer("decoder_start_token_id", padding),
+                                       .padding = padding};
+  auto model = std::make_unique<ExportedSeq2Seq>(exported, tokens, limit(most), options);
+  files.weights = model->weights();
+  return model;
 }
 
-/// Returns the ONNX file of a decoder in a directory without weights in .safetensors files; an empty path if there is
-/// none. Throws UserError [exported_inputs] for a decoder with an encoder.
-std::filesystem::path exported_file(const std::filesystem::path& folder) {
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json"})
-    if (path_exists(folder / name)) return {};
-  std::filesystem::path file =
-      onnx_file(folder, {"model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx"});
-  const std::filesystem::path encoder = onnx_file(folder, {"encoder_model.onnx"});
-  if (!encoder.empty())
-    throw UserError(
-        fmt::format("{} has an encoder and a decoder in ONNX files", quote_path(folder)), "exported_inputs",
-        fmt::format("Lathe generates text with ONNX decoders that have no encoder, and imports {} and its "
-                    "decoder as graphs: give the directory with the model's .safetensors files",
-                    encoder.filename().string()));
-  return file;
-}
-
-Generator load_exported(const std::filesystem::path& folder, const std::filesystem::path& file,
+Generator load_exported(const std::filesystem::path& folder, const ExportedFiles& exported,
                         const SequenceModelOptions& options) {
   pretrained::ModelFiles files = pretrained::read_config(folder);
-  const std::int64_t most = files.config.integer("max_position_embeddings", files.config.integer("n_positions", 0));
-  ExportedLm model(file, most > 0 ? most : std::numeric_limits<std::int64_t>::max(), options);
+  std::unique_ptr<SequenceModel> model = open_exported(exported, files, options);
   Generator generator(std::move(model), std::move(files), Tokenizer::load(folder));
   generator.set_defaults(load_generation_options(folder, folder));
   return generator;
@@ -218,11 +214,11 @@ Generator load_exported(const std::filesystem::path& folder, const std::filesyst
 
 Generator Generator::load(const std::filesystem::path& folder, const SequenceModelOptions& options,
                           const pretrained::LoadOptions& weights, const std::filesystem::path& adapter) {
-  if (const std::filesystem::path file = exported_file(folder); !file.empty()) {
+  if (const std::optional<ExportedFiles> exported = find_exported(folder)) {
     if (!adapter.empty() || weights.weights != pretrained::WeightFormat::stored)
       throw UserError("an adapter or quantized weights for a decoder from an ONNX file", "exported_options",
                       "give a directory with .safetensors files");
-    return load_exported(folder, file, options);
+    return load_exported(folder, *exported, options);
   }
   const auto made = [&](auto model, const std::filesystem::path& texts) {
     if (fits_in_memory(model.weights)) model.weights.copy_to_memory();
@@ -252,12 +248,11 @@ Generator::Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tok
   sequences_ = std::make_unique<CachedSeq2Seq>(*kept->model, kept->weights, options);
 }
 
-Generator::Generator(ExportedLm model, pretrained::ModelFiles files, const Tokenizer& tokenizer)
-    : tokenizer_(tokenizer.for_embeddings(model.vocabulary_size())), text_folder_(files.folder) {
-  files.weights = model.weights();
-  files_ = std::make_shared<const pretrained::ModelFiles>(std::move(files));
-  sequences_ = std::make_unique<ExportedLm>(std::move(model));
-}
+Generator::Generator(std::unique_ptr<SequenceModel> model, pretrained::ModelFiles files, const Tokenizer& tokenizer)
+    : files_(std::make_shared<const pretrained::ModelFiles>(std::move(files))),
+      tokenizer_(tokenizer.for_embeddings(model->vocabulary_size())),
+      text_folder_(files_->folder),
+      sequences_(std::move(model)) {}
 
 void Generator::set_defaults(const GenerationOptions& options) { defaults_ = options; }
 

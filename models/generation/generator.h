@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "models/generation/exported/exported_lm.h"
 #include "models/generation/generation_options.h"
 #include "models/generation/sequence_model.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
@@ -116,16 +115,16 @@ std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tok
 class Generator {
  public:
   /// Loads a model's or an adapter's directory; see load_adapted(). Copies the weights from the mapped files to
-  /// memory if there is plenty of it: fits_in_memory(). A directory with model.onnx or onnx/model.onnx, and without
-  /// model.safetensors or its index, has an ExportedLm. Throws UserErrors of load_adapted(), Tokenizer::load,
-  /// load_generation_options, ExportedLm; [exported_options] for an adapter or quantized weights of an ONNX file.
+  /// memory if there is plenty of it: fits_in_memory(). A directory with the ONNX files of find_exported() has an
+  /// ExportedLm or an ExportedSeq2Seq. Throws UserErrors of load_adapted(), Tokenizer::load, load_generation_options,
+  /// find_exported(), these two; [exported_options] for an adapter or quantized weights of an ONNX file.
   static Generator load(const std::filesystem::path& folder, const SequenceModelOptions& options = {},
                         const pretrained::LoadOptions& weights = {}, const std::filesystem::path& adapter = {});
   Generator(pretrained::Pretrained model, const Tokenizer& tokenizer, const SequenceModelOptions& options = {});
   Generator(pretrained::PretrainedSeq2SeqLm model, const Tokenizer& tokenizer,
             const SequenceModelOptions& options = {});
-  /// A decoder from the ONNX file of a directory, whose other files are `files`.
-  Generator(ExportedLm model, pretrained::ModelFiles files, const Tokenizer& tokenizer);
+  /// A model from the ONNX files of a directory, whose other files are `files`.
+  Generator(std::unique_ptr<SequenceModel> model, pretrained::ModelFiles files, const Tokenizer& tokenizer);
 
   /// Returns the directory's generation options, which can be changed and passed to generate().
   const GenerationOptions& defaults() const { return defaults_; }

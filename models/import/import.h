@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 
 #include "frontend/graph.h"
@@ -33,6 +34,8 @@ struct ImportOptions {
   /// writes the new rows in place, after as many as the size of the input's dim. Its output is not declared.
   std::map<std::string, CachedInput> caches = {};
   Dim capacity = Dim("capacity");
+  /// ONNX: inputs that become states of their names, which runs read and do not change.
+  std::set<std::string> states = {};
   /// Whether the outputs of the file become outputs of the graph. They are in ImportedGraph::outputs anyway.
   bool declares_outputs = true;
 };

@@ -6,14 +6,13 @@
 
 #include "frontend/ops/derived_ops.h"
 #include "ir/support/error.h"
+#include "models/generation/exported/exported_files.h"
 #include "models/import/import.h"
 #include "models/import/onnx/import_model.h"
 
 namespace lathe {
 
 namespace {
-
-constexpr std::string_view past_prefix = "past_key_values.", present_prefix = "present.";
 
 const Dim& batch_dim() {
   static const Dim batch{"B"};
@@ -28,10 +27,10 @@ const Dim& past_dim() {
 [[noreturn]] void refuse_input(const std::string& file, const std::string& input) {
   const bool has_encoder = input.starts_with("encoder_") || input.find(".encoder.") != std::string::npos;
   if (has_encoder)
-    throw UserError(
-        fmt::format("{}: the input '{}' is that of a decoder with cross attention", file, input), "exported_inputs",
-        "decoders that read an encoder, such as those of T5, Whisper and BART, are not supported: give the "
-        "directory with the model's .safetensors files");
+    throw UserError(fmt::format("{}: the input '{}' is that of a decoder with cross attention", file, input),
+                    "exported_inputs",
+                    "add the encoder to the directory: encoder_model.onnx, with decoder_model_merged.onnx, or with "
+                    "decoder_model.onnx and decoder_with_past_model.onnx");
   throw UserError(fmt::format("{}: the input '{}' is not that of a decoder with a cache", file, input),
                   "exported_inputs",
                   "give input_ids, attention_mask, position_ids and past_key_values.* [batch, heads, past, size], as "
@@ -52,7 +51,7 @@ importing::ImportOptions import_options(const std::filesystem::path& file, const
     } else if (input.name.starts_with(past_prefix) && input.name.find(".encoder.") == std::string::npos &&
                input.sizes.size() == 4 && input.sizes[1] && input.sizes[3]) {
       options.shapes[input.name] = {batch_dim(), Dim(*input.sizes[1]), past_dim(), Dim(*input.sizes[3])};
-      options.caches[input.name] = {std::string(present_prefix) + input.name.substr(past_prefix.size()), 2};
+      options.caches[input.name] = {present_of(input.name), 2};
     } else {
       refuse_input(file.filename().string(), input.name);
     }
@@ -64,21 +63,12 @@ importing::ImportOptions import_options(const std::filesystem::path& file, const
   return options;
 }
 
-void check_options(const SequenceModelOptions& options) {
-  if (options.dtype != f32 || options.cache_dtype)
-    throw UserError(fmt::format("an ONNX file computes in its own dtypes, not in {}",
-                                name(options.cache_dtype.value_or(options.dtype))),
-                    "exported_options", "leave out the compute dtype and the dtype of the cache");
-  if (options.chunk < 1)
-    throw UserError(fmt::format("chunks of {} tokens", options.chunk), "generation_chunk", "give 1 or more");
-}
-
 }  // namespace
 
 ExportedLm::ExportedLm(const std::filesystem::path& file, std::int64_t most_positions,
                        const SequenceModelOptions& options)
     : file_(file), options_(options), most_positions_(most_positions) {
-  check_options(options);
+  check_exported_options(options);
   import();
 }
 

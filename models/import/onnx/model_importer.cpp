@@ -98,6 +98,8 @@ void ModelImporter::add_inputs(NodeScope& scope) {
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + std::string(input.name), 0));
     if (caches_.contains(input.name))
       define(scope, input.name, caches_.add(imported_.graph, std::string(input.name), dtype, shape));
+    else if (options_.states.contains(std::string(input.name)))
+      define(scope, input.name, imported_.graph.state(input.name, dtype, shape));
     else
       define(scope, input.name, imported_.graph.input(input.name, dtype, shape));
   }
@@ -107,6 +109,7 @@ void ModelImporter::add_inputs(NodeScope& scope) {
   };
   for (const auto& [name, value] : options_.inputs) require_input(name);
   for (const auto& [name, shape] : options_.shapes) require_input(name);
+  for (const std::string& name : options_.states) require_input(name);
 }
 
 Shape ModelImporter::shape_of(const ValueProto& input) {

@@ -1,8 +1,6 @@
 #include "models/generation/exported/exported_lm.h"
 
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/op/op.h"
@@ -11,8 +9,8 @@
 #include "models/import/import.h"
 #include "passes/transforms/dce.h"
 #include "runtime/files/file_io.h"
+#include "tests/pretrained/generation/exported_cases.h"
 #include "tests/runtime/files/files_scratch.h"
-#include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/error_label.h"
 #include "tests/support/texts/test_data.h"
 #include "tests/support/texts/word_tokenizer.h"
@@ -20,61 +18,26 @@
 using namespace lathe;
 using Catch::Contains;
 using test::error_label;
+using test::exported_cases;
+using test::exported_file;
+using test::generated;
+using test::Ids;
 using test::test_data;
-using Ids = std::vector<std::int64_t>;
+using test::with_chunk;
+using Cases = test::ExportedCases;
 
 namespace {
 
-std::filesystem::path file_of(const std::string& decoder, const std::string& name) {
-  return test_data("import/data/" + decoder + "/" + name);
-}
-std::filesystem::path model_file() { return file_of("decoder", "model.onnx"); }
-
-/// Prompts, and the tokens that ONNX Runtime chooses after each.
-struct Cases {
-  std::vector<Ids> prompts, texts;
-};
-Cases cases(const std::string& decoder = "decoder") {
-  const auto json = nlohmann::json::parse(std::ifstream(file_of(decoder, "prompts.json")));
-  return {json.at("prompts").get<std::vector<Ids>>(), json.at("texts").get<std::vector<Ids>>()};
-}
-
-SequenceModelOptions with_chunk(std::int64_t chunk) {
-  static test::KernelStore store;
-  return {.chunk = chunk, .threads = 1, .cache = &store};
-}
-
-std::int64_t largest(const HostTensor& logits, std::int64_t row) {
-  std::int64_t best = 0;
-  const std::int64_t width = logits.shape()[1];
-  for (std::int64_t i = 1; i < width; ++i)
-    if (logits.get(row * width + i) > logits.get(row * width + best)) best = i;
-  return best;
-}
-
-/// Returns the most likely tokens after each prompt.
-std::vector<Ids> generated(ExportedLm& model, const std::vector<Ids>& prompts, std::size_t count) {
-  std::vector<Ids> texts(prompts.size());
-  model.start(prompts);
-  for (std::size_t step = 0; step < count; ++step) {
-    Ids tokens;
-    for (std::size_t b = 0; b < prompts.size(); ++b) {
-      tokens.push_back(largest(model.logits(), static_cast<std::int64_t>(b)));
-      texts[b].push_back(tokens.back());
-    }
-    if (step + 1 < count) model.step(tokens);
-  }
-  return texts;
-}
+std::filesystem::path model_file() { return exported_file("decoder", "model.onnx"); }
 
 }  // namespace
 
 TEST_CASE("exported decoder: tokens are those of ONNX Runtime, for prompts alone and read in chunks") {
   for (const std::string decoder : {"decoder", "grouped_decoder"}) {
     INFO(decoder);
-    const Cases known = cases(decoder);
+    const Cases known = exported_cases(decoder);
     for (const std::int64_t chunk : {512, 4}) {
-      ExportedLm model(file_of(decoder, "model.onnx"), 32, with_chunk(chunk));
+      ExportedLm model(exported_file(decoder, "model.onnx"), 32, with_chunk(chunk));
       CHECK(model.vocabulary_size() == 23);
       for (std::size_t i = 0; i < known.prompts.size(); ++i)
         CHECK(generated(model, {known.prompts[i]}, 12)[0] == known.texts[i]);
@@ -83,7 +46,7 @@ TEST_CASE("exported decoder: tokens are those of ONNX Runtime, for prompts alone
 }
 
 TEST_CASE("exported decoder: prompts of different lengths in a batch have the tokens of each alone") {
-  const Cases known = cases();
+  const Cases known = exported_cases("decoder");
   ExportedLm model(model_file(), 32, with_chunk(4));
   CHECK(generated(model, known.prompts, 12) == known.texts);
 }
@@ -104,19 +67,6 @@ importing::ImportOptions with_states(std::int64_t size, bool has_positions) {
   return options;
 }
 
-/// Returns the largest number of nodes that read a state. If only the update reads it, its rows are written in place.
-std::size_t most_readers(const ir::Graph& graph) {
-  std::size_t most = 0;
-  for (const ir::ValueId id : graph.arguments()) {
-    if (graph[id].op->name.value != "state") continue;
-    std::size_t readers = 0;
-    for (const ir::Node& node : graph.nodes)
-      for (const ir::ValueId operand : node.operands) readers += operand == id ? 1 : 0;
-    most = std::max(most, readers);
-  }
-  return most;
-}
-
 }  // namespace
 
 TEST_CASE("exported decoder: past keys and values are states that are written in place") {
@@ -125,7 +75,7 @@ TEST_CASE("exported decoder: past keys and values are states that are written in
   CHECK(imported.outputs.size() == 1);
   const ir::Graph graph = ir::dce(imported.graph.finish());
   CHECK_THAT(ir::print(graph), Contains("state %past_key_values.1.value_cache: f32[B, 2, capacity, 4]"));
-  CHECK(most_readers(graph) == 1);
+  CHECK(test::most_readers(graph) == 1);
   options.caches["past_key_values.0.key"].output = "present.1.key";
   CHECK(error_label([&] { importing::import_graph(model_file(), options); }) == "import_unsupported");
   options.caches["past_key_values.0.key"].output = "present.7.key";
@@ -133,10 +83,10 @@ TEST_CASE("exported decoder: past keys and values are states that are written in
 }
 
 TEST_CASE("exported decoder: the caches of grouped attention are states, and shorter sequences are padded before") {
-  const std::filesystem::path file = file_of("grouped_decoder", "model.onnx");
+  const std::filesystem::path file = exported_file("grouped_decoder", "model.onnx");
   const importing::ImportedGraph imported = importing::import_graph(file, with_states(16, false));
   const ir::Graph graph = ir::dce(imported.graph.finish());
-  CHECK(most_readers(graph) == 1);
+  CHECK(test::most_readers(graph) == 1);
   CHECK_THAT(ir::print(graph), Contains(" attention "));
   // Two sequences of one token each, one of which has a token before it: the other reads no row before its own.
   const auto last_logits = [&](const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& mask) {
@@ -159,11 +109,6 @@ TEST_CASE("exported decoder: the caches of grouped attention are states, and sho
 TEST_CASE("exported decoder: a decoder that reads an encoder is an error that names its input") {
   const test::ScratchFolder folder;
   std::string text;
-  std::filesystem::copy_file(model_file(), folder / "decoder_model_merged.onnx");
-  std::filesystem::copy_file(file_of("decoder", "config.json"), folder / "config.json");
-  std::filesystem::copy_file(file_of("decoder", "config.json"), folder / "encoder_model.onnx");
-  CHECK(error_label([&] { (void)Generator::load(folder.path(), {}, {}, {}); }, &text) == "exported_inputs");
-  CHECK_THAT(text, Contains("has an encoder and a decoder in ONNX files") && Contains("encoder_model.onnx"));
   // The same file with another name of the same length for an input.
   std::string bytes = read_file(model_file(), 1 << 20);
   const std::string mask = "attention_mask", other = "encoder_states";
@@ -180,7 +125,7 @@ TEST_CASE("exported decoder: a directory with its tokenizer generates text") {
   std::filesystem::copy_file(test_data("import/data/decoder/config.json"), folder / "config.json");
   test::spit(folder / "tokenizer.json", test::word_tokenizer(22));
   Generator generator = Generator::load(folder.path(), with_chunk(512));
-  const Cases known = cases();
+  const Cases known = exported_cases("decoder");
   GenerationOptions options;
   options.max_new_tokens = 12;
   std::string text;
