@@ -32,8 +32,8 @@ std::optional<ExportedFiles> find_exported(const std::filesystem::path& folder) 
   }
   const std::filesystem::path merged = onnx_file(folder, {"decoder_model_merged.onnx"});
   if (!merged.empty()) return ExportedFiles{merged, encoder, merged};
-  const ExportedFiles files{onnx_file(folder, {"decoder_with_past_model.onnx"}), encoder,
-                            onnx_file(folder, {"decoder_model.onnx"})};
+  ExportedFiles files{onnx_file(folder, {"decoder_with_past_model.onnx"}), encoder,
+                      onnx_file(folder, {"decoder_model.onnx"})};
   if (files.decoder.empty() || files.first.empty())
     throw UserError(fmt::format("{} has an encoder_model.onnx, but no decoder with a cache", quote_path(folder)),
                     "exported_inputs",

@@ -55,7 +55,7 @@ class ModelImporter {
   importing::Results add_body(const NodeScope& scope, const NodeProto& node, const AttributeProto& body,
                               std::vector<importing::Value> inputs, const Graph& graph);
   /// Returns a tensor of the file as a parameter, a state or a constant.
-  importing::Value initializer(const TensorProto& tensor);
+  importing::Value initializer(const TensorProto& proto);
   /// Returns numbers that become a parameter or a state at their first use.
   importing::Value stored(const std::string& name, HostTensor tensor, bool is_trained);
   std::vector<importing::Value> operands(const NodeScope& scope, const NodeProto& node) const;
