@@ -86,10 +86,9 @@ void ExportedLm::import() {
   const Tensor last = found->second.select(1, length.unnamed() - Dim(1));
   vocabulary_ = *found->second.size(2).value();
   imported.graph.output("logits", last.to(at_least_f32(last.dtype())));
-  store_ = imported.parameters;
-  graph_ = imported.graph.finish();
-  states_.learn(graph_);
-  const std::vector<std::string> unbound = ir::dims_without_argument(graph_);
+  graph_ = {imported.graph.finish(), imported.parameters};
+  states_.learn(graph_.graph());
+  const std::vector<std::string> unbound = ir::dims_without_argument(graph_.graph());
   takes_past_ = std::ranges::find(unbound, "past") != unbound.end();
 }
 
@@ -99,13 +98,13 @@ void ExportedLm::make_room(std::int64_t length, bool keep) {
         fmt::format("{} tokens are more than the {} positions that the model has", length, most_positions_),
         "generation_length", "give a shorter prompt, or ask for fewer tokens");
   capacity_ = CacheStates::capacity(capacity_, length, most_positions_);
-  states_.fit(store_, {{"B", std::ssize(padding_)}, {"capacity", capacity_}}, keep);
+  const std::int64_t B = std::ssize(padding_);
+  states_.fit(graph_.store(B), {{"B", B}, {"capacity", capacity_}}, keep);
 }
 
-/// Reads `count` new tokens of each sequence, ids [B, count], and computes the logits after them.
-void ExportedLm::read(std::optional<Executable>& with, const DimBindings& sizes, const std::vector<TokenId>& ids,
-                      std::int64_t count) {
-  if (!with) with = compile_over(store_, graph_, options_, sizes);
+/// Reads `count` new tokens of each sequence, ids [B, count], and computes the logits after them. `sizes` are known
+/// to the code.
+void ExportedLm::read(const DimBindings& sizes, const std::vector<TokenId>& ids, std::int64_t count) {
   const std::int64_t B = std::ssize(padding_), all = length_ + count;
   const HostTensor tokens = HostTensor::from_ints({B, count}, ids);
   HostTensor mask(i64, {B, all}), positions(i64, {B, count});
@@ -118,7 +117,8 @@ void ExportedLm::read(std::optional<Executable>& with, const DimBindings& sizes,
   InputRefs inputs{{"input_ids", tokens}};
   if (has_mask_) inputs.emplace("attention_mask", mask);
   if (has_positions_) inputs.emplace("position_ids", positions);
-  with->run(inputs, {{"logits", logits_}}, takes_past_ ? DimBindings{{"past", length_}} : DimBindings{});
+  Executable& code = graph_.compiled(B, sizes, options_);
+  code.run(inputs, {{"logits", logits_}}, takes_past_ ? DimBindings{{"past", length_}} : DimBindings{});
   length_ = all;
 }
 
@@ -133,16 +133,18 @@ const HostTensor& ExportedLm::start(std::span<const std::vector<TokenId>> prompt
   padding_.clear();
   for (const auto& prompt : prompts) padding_.push_back(longest - size(prompt));
   length_ = 0;
+  states_.erase(graph_.store(prompts.size() == 1 ? 2 : 1));  // of the sequences before
   make_room(longest, false);
   const std::vector<std::int64_t> shape{std::ssize(prompts), vocabulary_};
-  if (logits_.shape() != shape) logits_ = HostTensor(graph_[graph_.outputs[0].value].type.dtype, shape);
+  if (logits_.shape() != shape)
+    logits_ = HostTensor(graph_.graph()[graph_.graph().outputs[0].value].type.dtype, shape);
   for (std::int64_t first = 0; first < longest; first += options_.chunk) {
     const std::int64_t count = std::min(options_.chunk, longest - first);
     std::vector<TokenId> ids;
     for (std::size_t b = 0; b < prompts.size(); ++b)
       for (std::int64_t t = first; t < first + count; ++t)
         ids.push_back(t < padding_[b] ? prompts[b][0] : prompts[b][static_cast<std::size_t>(t - padding_[b])]);
-    read(prompt_, {}, ids, count);
+    read({}, ids, count);
   }
   return logits_;
 }
@@ -153,7 +155,7 @@ const HostTensor& ExportedLm::step(std::span<const TokenId> tokens, const std::v
         fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(), padding_.size()),
         "generation_batch", "give one token for each sequence that was started");
   make_room(length_ + 1, true);
-  read(step_, {{"T", 1}}, {tokens.begin(), tokens.end()}, 1);
+  read({{"T", 1}}, {tokens.begin(), tokens.end()}, 1);
   return logits_;
 }
 

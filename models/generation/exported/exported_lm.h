@@ -2,11 +2,11 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/generation/cache_states.h"
+#include "models/generation/exported/exported_graph.h"
 #include "models/generation/sequence_model.h"
 #include "runtime/parameters/parameters.h"
 
@@ -35,24 +35,20 @@ class ExportedLm final : public SequenceModel {
   /// Throws UserError [exported_options].
   std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
-  const Parameters& weights() const { return store_; }
+  const Parameters& weights() const { return graph_.weights(); }
 
  private:
   void import();
-  /// Runs the code for new tokens of any number, or for one.
-  void read(std::optional<Executable>& with, const DimBindings& sizes, const std::vector<TokenId>& ids,
-            std::int64_t count);
+  void read(const DimBindings& sizes, const std::vector<TokenId>& ids, std::int64_t count);
   void make_room(std::int64_t length, bool keep);
 
   std::filesystem::path file_;
   SequenceModelOptions options_;
   std::int64_t most_positions_ = 0, vocabulary_ = 0;
   bool has_mask_ = false, has_positions_ = false;
-  Parameters store_;
   CacheStates states_;
-  ir::Graph graph_;          ///< for T new tokens
-  bool takes_past_ = false;  ///< whether no input has the number of cached rows in its shape
-  std::optional<Executable> prompt_, step_;
+  ExportedGraph graph_;                     ///< for T new tokens
+  bool takes_past_ = false;                 ///< whether no input has the number of cached rows in its shape
   std::int64_t capacity_ = 0, length_ = 0;  ///< rows of the caches, and those that are written
   std::vector<std::int64_t> padding_;       ///< of each sequence, on the left
   HostTensor logits_;

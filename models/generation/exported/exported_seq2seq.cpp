@@ -96,7 +96,7 @@ void ExportedSeq2Seq::import_encoder(const std::filesystem::path& file) {
   const importing::ImportedGraph imported = importing::import_graph(file, how);
   imported.graph.output("last_hidden_state",
                         output_of(imported, file, "last_hidden_state", "[batch, length, size]", 3));
-  encoder_ = {imported.graph.finish(), imported.parameters};
+  encoder_ = {{imported.graph.finish(), imported.parameters}};
 }
 
 void ExportedSeq2Seq::import_step(const std::filesystem::path& file) {
@@ -115,9 +115,9 @@ void ExportedSeq2Seq::import_step(const std::filesystem::path& file) {
                     "exported_inputs", "export the model with the size of its output layer");
   vocabulary_ = *logits.size(2).value();
   imported.graph.output("logits", logits.select(1, 0).to(at_least_f32(logits.dtype())));
-  step_ = {imported.graph.finish(), imported.parameters};
-  states_.learn(step_.graph);
-  const std::vector<std::string> unbound = ir::dims_without_argument(step_.graph);
+  step_ = {{imported.graph.finish(), imported.parameters}};
+  states_.learn(step_.graph.graph());
+  const std::vector<std::string> unbound = ir::dims_without_argument(step_.graph.graph());
   takes_past_ = std::ranges::find(unbound, "past") != unbound.end();
 }
 
@@ -125,15 +125,15 @@ void ExportedSeq2Seq::import_first(const std::filesystem::path& file) {
   const importing::ImportedGraph imported = importing::import_graph(file, decoder_options(file, false));
   for (const std::string& past : kept_)
     imported.graph.output(past, output_of(imported, file, present_of(past), "[batch, heads, length, size]", 4));
-  first_ = {imported.graph.finish(), imported.parameters};
+  first_ = {{imported.graph.finish(), imported.parameters}};
 }
 
 void ExportedSeq2Seq::run(Part& part, const HostTensor& ids, const DimBindings& dims) {
-  if (!part.compiled) part.compiled = compile_over(part.store, part.graph, options_);
+  const ir::Graph& graph = part.graph.graph();
   InputRefs inputs;
   Tensors empty;
-  for (const ir::ValueId id : part.graph.arguments()) {
-    const ir::Node& node = part.graph[id];
+  for (const ir::ValueId id : graph.arguments()) {
+    const ir::Node& node = graph[id];
     if (node.op->name.value != "input") continue;
     const std::string& name = node.name;
     if (name == "input_ids")
@@ -146,7 +146,7 @@ void ExportedSeq2Seq::run(Part& part, const HostTensor& ids, const DimBindings& 
       inputs.emplace(
           name, empty.set(name, HostTensor(node.type.dtype, node.type.shape.evaluate({{"B", batch_}, {"none", 0}}))));
   }
-  part.compiled->run(inputs, part.results, dims);
+  part.graph.compiled(batch_, {}, options_).run(inputs, part.results, dims);
 }
 
 const HostTensor& ExportedSeq2Seq::start(std::span<const std::vector<TokenId>> prompts) {
@@ -172,9 +172,13 @@ const HostTensor& ExportedSeq2Seq::start(std::span<const std::vector<TokenId>> p
   run(encoder_, ids);
   hidden_ = std::move(encoder_.results.at("last_hidden_state"));
   encoder_.results.clear();
+  Parameters& other = step_.graph.store(batch_ == 1 ? 2 : 1);  // of the sequences before
+  states_.erase(other);
+  for (const std::string& name : kept_)
+    if (other.contains(name)) other.erase(name);
   const std::vector<TokenId> starts(prompts.size(), tokens_.start);
   run(first_, HostTensor::from_ints({batch_, 1}, starts));
-  for (const std::string& name : kept_) step_.store.set(name, std::move(first_.results.at(name)));
+  for (const std::string& name : kept_) step_.graph.store(batch_).set(name, std::move(first_.results.at(name)));
   first_.results.clear();
   return next(starts);
 }
@@ -186,7 +190,7 @@ const HostTensor& ExportedSeq2Seq::next(std::span<const TokenId> tokens) {
         fmt::format("{} tokens are more than the {} positions that the model has", length_ + 1, most_positions_),
         "generation_length", "ask for fewer tokens");
   capacity_ = CacheStates::capacity(capacity_, length_ + 1, most_positions_);
-  states_.fit(step_.store, {{"B", batch_}, {"capacity", capacity_}}, length_ > 0);
+  states_.fit(step_.graph.store(batch_), {{"B", batch_}, {"capacity", capacity_}}, length_ > 0);
   const HostTensor ids = HostTensor::from_ints({batch_, 1}, {tokens.begin(), tokens.end()});
   run(step_, ids, takes_past_ ? DimBindings{{"past", length_}} : DimBindings{});
   ++length_;

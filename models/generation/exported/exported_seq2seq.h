@@ -1,11 +1,11 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/generation/cache_states.h"
 #include "models/generation/exported/exported_files.h"
+#include "models/generation/exported/exported_graph.h"
 #include "models/generation/sequence_model.h"
 #include "runtime/parameters/parameters.h"
 
@@ -39,15 +39,12 @@ class ExportedSeq2Seq final : public SequenceModel {
   std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
   /// The weights of the decoder.
-  const Parameters& weights() const { return step_.store; }
+  const Parameters& weights() const { return step_.graph.weights(); }
 
  private:
-  /// One of the graphs, with the weights of its file.
   struct Part {
-    ir::Graph graph;
-    Parameters store;
-    std::optional<Executable> compiled = {};
-    Tensors results = {};
+    ExportedGraph graph;
+    Tensors results = {};  ///< of the last run
   };
   void import_encoder(const std::filesystem::path& file);
   void import_step(const std::filesystem::path& file);

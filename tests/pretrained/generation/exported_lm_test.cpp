@@ -49,6 +49,9 @@ TEST_CASE("exported decoder: prompts of different lengths in a batch have the to
   const Cases known = exported_cases("decoder");
   ExportedLm model(model_file(), 32, with_chunk(4));
   CHECK(generated(model, known.prompts, 12) == known.texts);
+  // Batches of other sizes have other states.
+  CHECK(generated(model, {known.prompts[1]}, 12)[0] == known.texts[1]);
+  CHECK(generated(model, known.prompts, 12) == known.texts);
 }
 
 namespace {

@@ -49,6 +49,7 @@ TEST_CASE("exported seq2seq: tokens are those of transformers, for prompts alone
       CHECK(generated(model, {known.prompts[i]}, 12)[0] == known.texts[i]);
     // The shorter prompts are padded on the right.
     CHECK(generated(model, known.prompts, 12) == known.texts);
+    CHECK(generated(model, {known.prompts[1]}, 12)[0] == known.texts[1]);
   }
 }
 
