@@ -1,5 +1,5 @@
-/* A C library of an encoder or a language model, with its weights, as a process that waits for commands: bench/run_aot.py compiles
-   it with the library and MODEL_OUTPUT, f32[batch, length, MODEL_WIDTH], and starts it as
+/* A C library of an encoder or a language model, with its weights, as a process that waits for commands:
+   bench/run_aot.py compiles it with the library and MODEL_OUTPUT, f32[batch, length, MODEL_WIDTH], and starts it as
      c_library THREADS BATCH LENGTH
    It prints a line of JSON with the first 64 values of a result, and answers "run N" with the seconds of N runs. */
 #include <stdio.h>
@@ -16,24 +16,22 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int fail(const char *what) {
+static int fail(const char* what) {
   fprintf(stderr, "c_library: %s\n", what);
   return 1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 4) return fail("give threads, a batch and a length");
   const int64_t batch = atoll(argv[2]), length = atoll(argv[3]);
   model library;
   lathe_pool pool;
   if (lathe_pool_start(&pool, atoi(argv[1])) != 0) return fail("no threads");
-  int64_t *tokens = lathe_memory_get((size_t)(batch * length) * sizeof *tokens);
-  float *result = lathe_memory_get((size_t)(batch * length) * MODEL_WIDTH * sizeof *result);
+  int64_t* tokens = lathe_memory_get((size_t)(batch * length) * sizeof *tokens);
+  float* result = lathe_memory_get((size_t)(batch * length) * MODEL_WIDTH * sizeof *result);
   for (int64_t i = 0; i < batch * length; ++i) tokens[i] = (i * 7919 + 13) % 30522;
-  model_call call = {.dims = {batch, length},
-                     .inputs = {tokens},
-                     .outputs = {.MODEL_OUTPUT = result},
-                     .workers = &pool.workers};
+  model_call call = {
+      .dims = {batch, length}, .inputs = {tokens}, .outputs = {.MODEL_OUTPUT = result}, .workers = &pool.workers};
   int32_t error = model_init(&library, &call.dims);
   call.workspace_bytes = (size_t)model_workspace_bytes(&library, pool.workers.count);
   call.workspace = lathe_memory_get(call.workspace_bytes);

@@ -1,0 +1,59 @@
+// Runs graphs from IR text for bench/run_imported.py: reads commands line by line, answers with lines of JSON.
+//   bench_graph [THREADS]
+//   open FILE             compiles the graph
+//   sizes NAME=SIZE ...   makes arguments of these sizes, and runs once: {}
+//   run N                 runs it N times: {"seconds": [...]}
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "bench/serve_commands.h"
+#include "ir/ops/ops.h"
+#include "ir/tensor/text/parser.h"
+#include "passes/check/made_up_value.h"
+#include "runtime/compile.h"
+
+namespace {
+
+using namespace lathe;
+
+class Server {
+ public:
+  explicit Server(int threads) : threads_(threads) {}
+
+  void run() { executable_->run(inputs_, outputs_); }
+
+  std::string answer(const std::string& verb, std::istringstream& words) {
+    std::string word;
+    if (verb == "open") {
+      words >> word;
+      std::ostringstream text;
+      text << std::ifstream(word).rdbuf();
+      graph_ = ir::parse_graph(text.str(), word);
+      executable_.reset();
+      executable_.emplace(compile(graph_, {.threads = threads_}));
+      return "{}";
+    }
+    DimBindings dims;
+    while (words >> word) dims[word.substr(0, word.find('='))] = std::stoll(word.substr(word.find('=') + 1));
+    Tensors states;
+    inputs_ = {};
+    for (const ir::ValueId id : graph_.arguments()) {
+      HostTensor value = ir::made_up_value(graph_, id, dims, 1);
+      (graph_[id].op == &ir::ops::input ? inputs_ : states).set(graph_[id].name, std::move(value));
+    }
+    executable_->parameters().set(states);
+    run();
+    return "{}";
+  }
+
+ private:
+  int threads_;
+  ir::Graph graph_;
+  std::optional<Executable> executable_;
+  Tensors inputs_, outputs_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return lathe::bench::serve_commands<Server>(argc, argv); }
