@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "bench/serve_commands.h"
-#include "ir/ops/ops.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/check/made_up_value.h"
 #include "runtime/compile.h"
