@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import zipfile
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
@@ -42,10 +41,8 @@ class Lathe:
         most, part, output, width = MODELS[kind]
         command = [options.build / 'tools/lathe', 'compile', folder / 'model', '--part', part, '--prefix', 'model', '--max', most,
                    '--target', options.target, '--emit', 'archive,header,helpers']
-        call(*command, '-o', folder / 'code')
-        self.code = (folder / 'code/libmodel.a').stat().st_size
         self.compilation = seconds(lambda: call(*command, '--embed-weights', '-o', folder / 'library'))
-        self.program = folder / 'lathe_program'
+        self.size, self.program = (folder / 'library/libmodel.a').stat().st_size, folder / 'lathe_program'
         call('cc', '-O2', f'-DMODEL_OUTPUT={output}', f'-DMODEL_WIDTH={width}', f'-I{folder}/library', here / 'workers/c_library.c',
              folder / 'library/libmodel.a', '-o', self.program, '-lm', '-lpthread')
 
@@ -65,8 +62,7 @@ class AotInductor:
         self.program = folder / 'aoti_program'
         call('c++', '-O2', '-std=c++20', f'-I{torch}/include', f'-I{torch}/include/torch/csrc/api/include', here / 'peers/aoti_worker.cpp',
              f'-L{torch}/lib', f'-Wl,-rpath,{torch}/lib', '-Wl,--no-as-needed', '-ltorch', '-ltorch_cpu', '-lc10', '-o', self.program)
-        with zipfile.ZipFile(self.package) as files:
-            self.code = sum(entry.file_size for entry in files.infolist() if entry.filename.endswith('.so'))
+        self.size = self.package.stat().st_size
 
     def start(self, size, options):
         return Worker(self.name, [self.program, str(options.threads), *size, self.package], self.environment)
@@ -75,18 +71,19 @@ class AotInductor:
 def libraries(program):
     """Bytes and number of the shared libraries that a program loads at its start, without those of the C and C++ runtime."""
     paths = [line.split('=> ')[1].split(' (')[0] for line in call('ldd', program).splitlines() if '=> /' in line]
-    own = [path for path in paths if not pathlib.Path(path).name.startswith(('libc.', 'libm.', 'libstdc++', 'libgcc_s', 'libpthread', 'libdl', 'librt'))]
-    return len(own), sum(pathlib.Path(path).stat().st_size for path in own)
+    runtime = ('libc.', 'libm.', 'libstdc++', 'libgcc_s', 'libpthread', 'libdl', 'librt')
+    sizes = [path.stat().st_size for path in map(pathlib.Path, paths) if not path.name.startswith(runtime)]
+    return len(sizes), sum(sizes)
 
 
 def measure(kind, sizes, folder, options):
     # AotInductor writes the directory of the model, which Lathe reads.
     peer = AotInductor(kind, folder, options)
-    programs = [Lathe(kind, folder, options), peer]
+    programs, weights = [Lathe(kind, folder, options), peer], (folder / 'model/model.safetensors').stat().st_size
     for program in programs:
         count, size = libraries(program.program)
-        print(f'{kind}, {program.name}: compiled in {program.compilation:.1f} s, code {program.code / 1e6:.2f} MB, '
-              f'{count} shared libraries of {size / 1e6:.0f} MB', flush=True)
+        print(f'{kind}, {program.name}: compiled in {program.compilation:.1f} s, {program.size / 1e6:.2f} MB with {weights / 1e6:.2f} MB of '
+              f'weights, {count} shared libraries of {size / 1e6:.0f} MB', flush=True)
     for size in sizes:
         starts = {program.name: [] for program in programs}
         for _ in range(options.rounds):
