@@ -6,7 +6,6 @@ PEERS is a virtual environment with torch and transformers (PyPI). Forward passe
 MiniLM's size, f32, random weights, sizes that only a call knows. Both programs are native. Prints medians over the rounds, and
 fails if results differ by more than 1e-3.
 """
-import argparse
 import os
 import pathlib
 import shutil
@@ -17,7 +16,7 @@ import time
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
-from workers import Worker, add_common_options, machine, measure_in_turns, median, peer_environment  # noqa: E402
+from workers import Worker, case_parser, machine, measure_in_turns, median, peer_environment  # noqa: E402
 
 # Sizes, part, output and its last size.
 MODELS = {'gpt2': ('B=4,T=1024', 'logits', 'logits', 50257), 'minilm': ('B=32,T=512', 'states', 'last_hidden_state', 384)}
@@ -105,11 +104,8 @@ def measure(kind, sizes, folder, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_common_options(parser)
-    parser.add_argument('--budget', type=float, default=4, help='seconds of runs of each program in one case')
+    parser = case_parser(__doc__, CASES)
     parser.add_argument('--target', default='x86-64-v4', help='CPU level of the library')
-    parser.add_argument('cases', nargs='*', default=CASES)
     options = parser.parse_args()
     print(f'{machine()}, {options.threads} threads')
     print('| model, batch x length | Lathe ms | AOTInductor ms | AOTInductor / Lathe | Lathe, start to first result, ms | AOTInductor |')

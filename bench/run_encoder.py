@@ -5,7 +5,6 @@ Usage: bench/run_encoder.py [--build FOLDER] [--peers FOLDER] [--threads N] [--r
 PEERS is a virtual environment with numpy, onnx, onnxruntime and openvino (PyPI). Random weights, f32. Prints medians over the rounds, and
 fails if the results differ by more than 1e-4.
 """
-import argparse
 import pathlib
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import tempfile
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
-from workers import Worker, add_common_options, machine, measure_in_turns  # noqa: E402
+from workers import Worker, case_parser, machine, measure_in_turns  # noqa: E402
 
 SIZES = ['1x16', '1x128', '8x128', '32x128', '8x512']
 
@@ -24,11 +23,7 @@ def flops(batch, length):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_common_options(parser)
-    parser.add_argument('--budget', type=float, default=4, help='seconds of runs of each program in one case')
-    parser.add_argument('sizes', nargs='*', default=SIZES)
-    options = parser.parse_args()
+    options = case_parser(__doc__, SIZES).parse_args()
     python = str(options.peers / 'bin/python')
     print(f'{machine()}, {options.threads} threads')
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +36,7 @@ def main():
             worker.ask(f'open {file}')
         print('| batch x length | Lathe ms | GFLOP/s | ONNX Runtime ms | OpenVINO ms | better / Lathe |')
         print('|---|---|---|---|---|---|')
-        for size in options.sizes:
+        for size in options.cases:
             batch, length = map(int, size.split('x'))
             values = [worker.ask(f'sizes {batch} {length}')['values'] for worker in workers]
             worst = max(abs(a - b) for other in values[1:] for a, b in zip(values[0], other))

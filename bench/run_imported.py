@@ -6,7 +6,6 @@ PEERS is a virtual environment with torch, transformers, onnx and onnxscript (Py
 Llama, f32, random weights, sizes that only a run knows. A step of a decoder has the next-token loss; that of the encoder, the mean
 square of its last states. AdamW without clipping. Prints medians over the rounds.
 """
-import argparse
 import pathlib
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import tempfile
 
 here = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(here / 'peers'))
-from workers import Worker, add_common_options, machine, measure_in_turns, peer_environment  # noqa: E402
+from workers import Worker, case_parser, machine, measure_in_turns, peer_environment  # noqa: E402
 
 CASES = ['bert:8x128', 'llama:4x128', 'gpt2:4x64']
 PARTS = {'bert': 'states', 'gpt2': 'logits', 'llama': 'logits'}
@@ -72,11 +71,7 @@ def measure(kind, size, files, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_common_options(parser)
-    parser.add_argument('--budget', type=float, default=4, help='seconds of runs of each program in one case')
-    parser.add_argument('cases', nargs='*', default=CASES)
-    options = parser.parse_args()
+    options = case_parser(__doc__, CASES).parse_args()
     print(f'{machine()}, {options.threads} threads')
     print('| model, batch x length | own description, ms | from ONNX / own | from .pt2 / own | PyTorch / own |')
     print('|---|---|---|---|---|')

@@ -1,4 +1,5 @@
 """Processes that measure when told and wait on a pipe otherwise, so that rounds of several programs can take turns."""
+import argparse
 import contextlib
 import fcntl
 import json
@@ -98,6 +99,15 @@ def add_common_options(parser):
     parser.add_argument('--lock', help='a file to lock for each round: measurements on one machine take turns')
     parser.add_argument('--realtime', type=int, default=0, metavar='PRIORITY',
                         help='measure at this real-time priority (needs the right to), over what else runs')
+
+
+def case_parser(description, cases):
+    """A parser of the common options, the time of a case and the cases to run, by default `cases`."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_common_options(parser)
+    parser.add_argument('--budget', type=float, default=4, help='seconds of runs of each program in one case')
+    parser.add_argument('cases', nargs='*', default=cases)
+    return parser
 
 
 def machine():

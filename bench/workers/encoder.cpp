@@ -7,28 +7,25 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
-#include <optional>
 #include <sstream>
 
 #include "bench/serve_commands.h"
+#include "bench/workers/executable_server.h"
 #include "models/import/import.h"
-#include "runtime/compile.h"
 
 namespace {
 
 using namespace lathe;
 
-class Server {
+class Server : public bench::ExecutableServer {
  public:
-  explicit Server(int threads) : threads_(threads) {}
-
-  void run() { executable_->run(inputs_, outputs_); }
+  using ExecutableServer::ExecutableServer;
 
   std::string answer(const std::string& verb, std::istringstream& words) {
     if (verb == "open") {
       std::string file;
       words >> file;
-      open(file);
+      load(file);
       return "{}";
     }
     std::int64_t batch = 0, length = 0;
@@ -40,10 +37,9 @@ class Server {
   }
 
  private:
-  void open(const std::string& file) {
-    importing::ImportedGraph imported = importing::import_graph(file);
-    const ir::Graph graph = imported.graph.finish();
-    executable_.emplace(compile(graph, {.parameters = imported.parameters, .threads = threads_}));
+  void load(const std::string& file) {
+    const importing::ImportedGraph imported = importing::import_graph(file);
+    open(imported.graph.finish(), imported.parameters);
   }
 
   /// The inputs of bench/peers/encoder_worker.py: the last quarter of the first text is padding.
@@ -56,10 +52,6 @@ class Server {
     inputs_.set("input_ids", std::move(tokens));
     inputs_.set("attention_mask", std::move(mask));
   }
-
-  int threads_;
-  std::optional<Executable> executable_;
-  Tensors inputs_, outputs_;
 };
 
 }  // namespace

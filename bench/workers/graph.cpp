@@ -1,27 +1,24 @@
 // Runs graphs from IR text for bench/run_imported.py: reads commands line by line, answers with lines of JSON.
 //   bench_graph [THREADS]
 //   open FILE             compiles the graph
-//   sizes NAME=SIZE ...   makes arguments of these sizes, and runs once: {}
+//   sizes NAME=SIZE ...   makes arguments of the given sizes, and runs once: {}
 //   run N                 runs it N times: {"seconds": [...]}
 #include <fstream>
-#include <optional>
 #include <sstream>
 
 #include "bench/serve_commands.h"
+#include "bench/workers/executable_server.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/check/made_up_value.h"
-#include "runtime/compile.h"
 
 namespace {
 
 using namespace lathe;
 
-class Server {
+class Server : public bench::ExecutableServer {
  public:
-  explicit Server(int threads) : threads_(threads) {}
-
-  void run() { executable_->run(inputs_, outputs_); }
+  using ExecutableServer::ExecutableServer;
 
   std::string answer(const std::string& verb, std::istringstream& words) {
     std::string word;
@@ -30,8 +27,7 @@ class Server {
       std::ostringstream text;
       text << std::ifstream(word).rdbuf();
       graph_ = ir::parse_graph(text.str(), word);
-      executable_.reset();
-      executable_.emplace(compile(graph_, {.threads = threads_}));
+      open(graph_);
       return "{}";
     }
     DimBindings dims;
@@ -48,10 +44,7 @@ class Server {
   }
 
  private:
-  int threads_;
   ir::Graph graph_;
-  std::optional<Executable> executable_;
-  Tensors inputs_, outputs_;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ SchemaVersion read_version(const JsonFields& program, const std::string& where) 
   throw UserError(
       fmt::format("{} has version {} of the schema of torch.export{}", where, version_text(version), writer),
       "import_unsupported",
-      fmt::format("Lathe reads the versions {}: export the model again with one of these{}", tested,
+      fmt::format("Lathe reads the versions {}: export the model again with a listed release{}", tested,
                   version < tested_versions[0].version ? "; older releases store weights by pickle" : ""));
 }
 
