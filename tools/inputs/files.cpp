@@ -29,7 +29,7 @@ void write_text(const std::string& path, std::string_view text) {
 }
 
 ir::Graph load_graph(const std::string& path, const ir::OpSet& ops) {
-  if (importing::is_importable(path)) return ir::dce(importing::import_graph(path).graph.finish());
+  if (importing::is_importable(path)) return load_model(path).graph;
   if (is_model_folder(path)) return pretrained_graph(path, GraphPart::logits);
   return ir::parse_graph(read_text(path), ops, path == "-" ? "<stdin>" : std::string_view(path));
 }
