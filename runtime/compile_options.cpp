@@ -43,6 +43,8 @@ void check(const CompileOptions& options) {
     throw UserError(fmt::format("compile: {} split, but no processes are given", what), "mesh_processes",
                     "set CompileOptions::mesh or ranks, the processes that run the graph together");
   }
+  require(options.lower.packed_bytes >= 0, "the bytes of packed parameters", options.lower.packed_bytes,
+          "give 0 or more");
   require(options.lower.bucket_bytes >= 0, "the bytes of a bucket", options.lower.bucket_bytes, "give 0 or more");
   if (const auto& tune = options.tune) {
     if (options.ranks)

@@ -62,7 +62,8 @@ std::vector<Target> targets_of(const LibraryOptions& options) {
 class Planner {
  public:
   Planner(std::span<const LibraryGraph> graphs, const LibraryOptions& options, std::span<const Target> targets)
-      : options_(options) {
+      : options_(options), lower_(options.lower) {
+    lower_.packed_bytes = 0;  // a library does not know when a parameter changes
     plan_.prefix = options.prefix;
     plan_.targets = options.targets;
     plan_.embedded = options.embedded;
@@ -85,12 +86,12 @@ class Planner {
   void add(const LibraryGraph& given, std::span<const Target> targets) {
     require_one_process(given.graph);
     const ir::Graph graph = requested_graph(
-        given.graph, {.sizes = options_.sizes, .evaluation = options_.evaluation, .lower = options_.lower});
+        given.graph, {.sizes = options_.sizes, .evaluation = options_.evaluation, .lower = lower_});
     for (std::string& name : ir::unbound_dims(given.graph, {}))
       (options_.sizes.contains(name) ? used_sizes_ : graph_dims_).insert(std::move(name));
     LibraryFunction function{.name = given.name};
     for (const Target& target : targets) {
-      Program program = compile_graph(graph, machine_of(target), {.lower = options_.lower}).program;
+      Program program = compile_graph(graph, machine_of(target), {.lower = lower_}).program;
       set_user_types(program, graph);
       function.programs.push_back(std::move(program));
     }
@@ -201,6 +202,7 @@ class Planner {
   }
 
   const LibraryOptions& options_;
+  LowerOptions lower_;
   LibraryPlan plan_;
   CNames state_names_;
   std::map<std::string, int> state_of_;

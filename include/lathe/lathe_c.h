@@ -179,6 +179,8 @@ LATHE_C_API lathe_status lathe_options_destroy(lathe_options* options);
 ///   own_threads   true: threads of its own; default: false
 ///   find_nan      true: a run whose results are not finite is an error that names the op; default: false
 ///   attention     automatic, off (not fused), required     default: automatic
+///   packed_bytes  memory for copies of parameters that are
+///                 packed once for the matmuls of all runs  default: 1073741824
 LATHE_C_API lathe_status lathe_options_set(lathe_options* options, const char* name, const char* value);
 /// Sets the expected maximum of a dim, so that runs of smaller sizes allocate nothing.
 LATHE_C_API lathe_status lathe_options_reserve(lathe_options* options, const char* dim, int64_t size);

@@ -38,6 +38,10 @@ struct LowerOptions {
   AttentionFusion attention = AttentionFusion::automatic;
   std::optional<RowChunks> chunks = {};     ///< of "chunk-rows", the last pass; default: Machine::chunks
   std::optional<MemoryBudget> memory = {};  ///< recomputes values to fit: passes/compile/fit_budget.h
+  /// Maximum bytes of packed copies of parameters that an executable for a CPU keeps between runs; 0: none. Matmuls
+  /// by a parameter that the graph does not update then read a copy that is packed again only after the parameter has
+  /// changed. The copies of the first parameters that fit are kept. With a memory budget (`memory`), none are.
+  std::int64_t packed_bytes = std::int64_t{1} << 30;
   /// With several processes: all_reduces of known sizes are grouped into buckets of up to this many bytes. A bucket
   /// starts when its last value is ready. 0: no grouping.
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;

@@ -11,7 +11,7 @@ Value kept_tensor(ImportedGraph& imported, const Location& location, const std::
   // Borrows its memory, which the file, or the tensor that is copied here, keeps alive.
   const auto shared = std::make_shared<HostTensor>(std::move(tensor));
   const auto borrowed = [shared] {
-    return HostTensor::borrow(shared->dtype(), shared->shape(), shared->data(), shared);
+    return HostTensor::borrow_private(shared->dtype(), shared->shape(), shared->data(), shared);
   };
   const auto declare = [&imported, location, shared, borrowed, name, kept] {
     const Graph& graph = imported.graph;

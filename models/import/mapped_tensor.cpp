@@ -28,7 +28,7 @@ HostTensor mapped_tensor(DType dtype, const std::vector<std::int64_t>& shape, st
   if (dtype != boolean && !bytes.empty() && address % size_in_bytes(dtype) == 0) {
     // The pages are writable and private to the process.
     std::byte* const data = file->bytes().data() + (bytes.data() - file->bytes().data());
-    return HostTensor::borrow(dtype, shape, data, file);
+    return HostTensor::borrow_private(dtype, shape, data, file);
   }
   HostTensor tensor(dtype, shape);
   if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());

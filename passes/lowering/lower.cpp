@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 
+#include "ir/kernel/intrinsics/split_bf16.h"
 #include "ir/kernel/printer.h"
 #include "ir/ops/collectives.h"
 #include "ir/ops/primitives/primitives.h"
@@ -18,6 +20,7 @@
 #include "passes/lowering/region_kernels.h"
 #include "passes/lowering/traffic.h"
 #include "passes/lowering/verify/verify_placement.h"
+#include "passes/program/kept_launches.h"
 #include "passes/program/received_elements.h"
 #include "passes/program/require_one_process.h"
 
@@ -59,9 +62,16 @@ class Lowering {
             [this](DType dtype, const Dim& elements, std::string name) {
               return workspace(ProgramBuffer::Kind::scratch, dtype, elements, std::move(name));
             },
+        .kept =
+            [this](DType dtype, const Dim& elements, std::string name) {
+              return workspace(ProgramBuffer::Kind::kept, dtype, elements, std::move(name));
+            },
+        .is_fixed = [this](ValueId id) { return is_fixed(id); },
+        .keeps = [this](ValueId id) { return keeps(id); },
         .tuning = tuning_ ? &*tuning_ : nullptr};
     for (int r = 0; r < static_cast<int>(plan_.regions.size()); ++r) lower_region(context, r);
     for (const auto& [state, value] : buffers_.copies()) copy_back(state, value);
+    gather_kept_launches(program_);
     return std::move(program_);
   }
 
@@ -72,6 +82,33 @@ class Lowering {
   int workspace(ProgramBuffer::Kind kind, DType dtype, const Dim& elements, std::string name) {
     return buffers_.add_workspace(kind, dtype, elements, std::move(name));
   }
+
+  bool is_fixed(ValueId id) const {
+    const auto updates = [&](const Update& update) { return update.state == id; };
+    return graph_[id].op == &ops::parameter && std::ranges::none_of(graph_.updates, updates);
+  }
+
+  /// Decides for each fixed parameter, at the first request, whether packed copies of it are kept.
+  bool keeps(ValueId id) {
+    const Node& node = graph_[id];
+    const std::optional<std::int64_t> elements = node.type.shape.numel().value();
+    if (!is_fixed(id) || !elements || options_.memory || !std::holds_alternative<CpuInfo>(machine_.info))
+      return false;
+    const auto [decision, is_new] = kept_.try_emplace(id, false);
+    if (!is_new) return decision->second;
+    const std::int64_t bytes = *elements * bytes_of_copies(node.type.dtype);
+    decision->second = bytes <= options_.packed_bytes - kept_bytes_;
+    if (decision->second) kept_bytes_ += bytes;
+    return decision->second;
+  }
+
+  /// Returns the bytes of all packed copies of an element: f32 may be packed twice, for few rows and as split bf16.
+  std::int64_t bytes_of_copies(DType dtype) const {
+    const auto bytes = static_cast<std::int64_t>(size_in_bytes(dtype));
+    const bool splits = dtype == f32 && std::get<CpuInfo>(machine_.info).tiles;
+    return splits ? bytes + kernel::bf16_terms * static_cast<std::int64_t>(size_in_bytes(bf16)) : bytes;
+  }
+
   std::string describe(ValueId id) const { return launch_op(graph_, id).to_string(); }
 
   void lower_region(const LoweringContext& context, int number) {
@@ -286,6 +323,8 @@ class Lowering {
   std::unordered_map<int, int> kernel_of_;  // pool index to program index
   Program program_;
   BufferPlacement buffers_;
+  std::map<ValueId, bool> kept_;  // the decisions of keeps()
+  std::int64_t kept_bytes_ = 0;
   int next_region_ = 0;  // the number of the next launch that is not of a region of this graph
 };
 

@@ -21,6 +21,13 @@ struct LoweringContext {
   std::function<int(DType, const Dim& elements, std::string name)> workspace;
   /// Same, per thread; its contents are undefined when a task starts.
   std::function<int(DType, const Dim& elements, std::string name)> scratch;
+  /// Same, for a copy of values that keeps() selects: it persists between runs.
+  std::function<int(DType, const Dim& elements, std::string name)> kept;
+  /// Returns whether the value is a parameter that the graph does not update.
+  std::function<bool(ir::ValueId)> is_fixed;
+  /// Returns whether a packed copy of a fixed value should be kept between runs: if LowerOptions::packed_bytes
+  /// suffices.
+  std::function<bool(ir::ValueId)> keeps;
   const TuningChoices* tuning = nullptr;  ///< if set, matmuls report their tuning candidates
   int candidate = 0;                      ///< the tuning candidate that a matmul uses
 

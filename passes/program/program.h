@@ -30,6 +30,7 @@ struct ProgramBuffer {
     output,     ///< a result for the caller
     constant,   ///< `data`
     temporary,  ///< in the arena; live from the first to the last launch that accesses it
+    kept,       ///< a packed copy of parameters; persists between runs, see kept_launches()
     scratch,    ///< in the arena during its launch, one per thread; contents are undefined when a task starts
     slice,      ///< part of another buffer, without memory of its own
   };

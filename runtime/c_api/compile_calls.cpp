@@ -35,8 +35,9 @@ bool flag(std::string_view option, std::string_view value) {
   return one_of<bool>(option, value, {{"true", true}, {"false", false}});
 }
 
-int number(std::string_view option, std::string_view value) {
-  int result = 0;
+template <class T>
+T number(std::string_view option, std::string_view value) {
+  T result = 0;
   const char* const start = std::to_address(value.begin());
   const char* const end = start + value.size();
   const auto [rest, error] = std::from_chars(start, end, result);
@@ -51,7 +52,7 @@ struct Option {
 
 constexpr Option known_options[] = {
     {"target", [](auto& to, auto, auto value) { to.options.target = Target::named(value); }},
-    {"threads", [](auto& to, auto name, auto value) { to.options.threads = number(name, value); }},
+    {"threads", [](auto& to, auto name, auto value) { to.options.threads = number<int>(name, value); }},
     {"mode",
      [](auto& to, auto name, auto value) {
        to.options.mode = one_of<Mode>(name, value, {{"training", Mode::training}, {"evaluation", Mode::evaluation}});
@@ -67,6 +68,8 @@ constexpr Option known_options[] = {
                                                              {"off", AttentionFusion::off},
                                                              {"required", AttentionFusion::required}});
      }},
+    {"packed_bytes",
+     [](auto& to, auto name, auto value) { to.options.lower.packed_bytes = number<std::int64_t>(name, value); }},
 };
 
 void set_option(lathe_options& options, std::string_view name, std::string_view value) {

@@ -47,6 +47,7 @@ HostTensor shared_value(ParameterStore& store, std::string_view name) {
   if (stored.device)
     throw UserError(fmt::format("{} is in {}", name, to_string(stored.location())), "dlpack_device",
                     "copy the value with lathe_parameters_get()");
+  stored.writes = nullptr;  // the receiver may write the memory
   return stored.host.share();
 }
 

@@ -10,6 +10,7 @@
 #include "passes/memory/memory_planner.h"
 #include "passes/program/program_loops.h"
 #include "runtime/cpu/cpu_collectives.h"
+#include "runtime/cpu/kept_copies.h"
 #include "runtime/cpu/launch_groups.h"
 #include "runtime/host/arena.h"
 #include "runtime/host/arena_guard.h"
@@ -92,13 +93,20 @@ class CpuRunner final : public ProgramRunner {
     std::vector<std::size_t> dims;
     std::size_t work = 0, flops = 0, bytes = 0, condition = 0;
   };
+  /// The groups of the launches that run.
+  struct Grouping {
+    std::vector<bool> skips = {};  ///< the others
+    std::vector<LaunchGroup> groups = {};
+    LoopSteps steps = {};  ///< of groups
+  };
   /// The memory plan of the temporaries. It is valid for every binding of the dims whose temporaries fit it.
   struct Planned {
     DimBindings dims;
     MemoryPlan plan;
     std::vector<std::int64_t> elements;  ///< planned elements, by buffer
-    std::vector<LaunchGroup> groups;
-    LoopSteps steps;  ///< of groups
+    std::vector<Grouping> groupings;     ///< the current one is first
+
+    const Grouping& grouping() const { return groupings.front(); }
   };
   /// A launch under one binding of the dims.
   struct Call {
@@ -122,6 +130,8 @@ class CpuRunner final : public ProgramRunner {
   void prepare(const DimBindings& dims);
   bool has_room(const Planned& planned) const;
   void make_plan(const DimBindings& dims);
+  void add_grouping(Planned& planned, std::vector<bool> skips) const;
+  void group_launches();
   void make_room();
   bool is_skipped(std::size_t number) const;
   void point_buffers(const RunArguments& arguments);
@@ -133,6 +143,8 @@ class CpuRunner final : public ProgramRunner {
   void launch_timed(std::size_t index, Run& run);
   void run_group(std::size_t number, Run& run);
   void point_slices(int loop, std::int64_t iteration);
+  void allocate_copies();
+  void pack_parameters(Run& run, std::span<StoredTensor* const> states);
   void run_launches(const RunArguments& arguments, const ArenaGuard& guard);
   std::int64_t planned_bytes(int buffer) const {
     const auto b = static_cast<std::size_t>(buffer);
@@ -161,6 +173,7 @@ class CpuRunner final : public ProgramRunner {
   LaunchGrouping grouping_;
   std::vector<std::int64_t> planned_sizes_;  ///< by position in the table
   std::optional<Planned> planned_;
+  KeptCopies kept_;
   Arena arena_;                                ///< as large as the largest plan
   std::vector<Call> calls_;                    ///< by launch
   std::vector<void*> where_;                   ///< by buffer
@@ -182,6 +195,7 @@ CpuRunner::CpuRunner(const Program& program, codegen::CompiledKernels kernels, c
       constants_(constant_tensors(program)),
       planner_(program, options.threads),
       grouping_(program),
+      kept_(program),
       calls_(program.launches.size()),
       where_(program.buffers.size()),
       iterations_(program.loops.size()),
@@ -240,12 +254,44 @@ void CpuRunner::make_plan(const DimBindings& dims) {
   };
   plan_for(largest);
   if (!has_room(planned)) plan_for(dims);  // a temporary can shrink as a dim grows
-  planned.groups = grouping_.groups(planned.plan);
-  std::vector<int> starts;
-  for (const LaunchGroup& group : planned.groups) starts.push_back(group.first);
-  starts.push_back(static_cast<int>(program_.launches.size()));
-  planned.steps = LoopSteps(program_, starts);
+  planned.groupings.clear();
+  // Those of runs with few and with many rows, so that a change between them allocates nothing.
+  for (const bool is_below : {true, false}) {
+    std::vector<bool> skips;
+    for (const Launch& launch : program_.launches)
+      skips.push_back(launch.condition && launch.condition->is_below != is_below);
+    add_grouping(planned, std::move(skips));
+  }
   planned_ = std::move(planned);
+}
+
+void CpuRunner::add_grouping(Planned& planned, std::vector<bool> skips) const {
+  Grouping grouping{.groups = grouping_.groups(planned.plan, skips)};
+  std::vector<int> starts;
+  for (const LaunchGroup& group : grouping.groups) starts.push_back(group.first);
+  starts.push_back(static_cast<int>(program_.launches.size()));
+  grouping.steps = LoopSteps(program_, starts);
+  grouping.skips = std::move(skips);
+  constexpr std::size_t most_groupings = 8;
+  if (planned.groupings.size() == most_groupings) planned.groupings.pop_back();
+  planned.groupings.push_back(std::move(grouping));
+}
+
+/// Finds or makes the groups of the launches that run with the current sizes.
+void CpuRunner::group_launches() {
+  const auto fits = [&](const Grouping& grouping) {
+    for (std::size_t l = 0; l < calls_.size(); ++l)
+      if (grouping.skips[l] != (calls_[l].extent == 0)) return false;
+    return true;
+  };
+  auto found = std::ranges::find_if(planned_->groupings, fits);
+  if (found == planned_->groupings.end()) {
+    std::vector<bool> skips;
+    for (const Call& call : calls_) skips.push_back(call.extent == 0);
+    add_grouping(*planned_, std::move(skips));
+    found = std::prev(planned_->groupings.end());
+  }
+  std::iter_swap(planned_->groupings.begin(), found);
 }
 
 /// Allocates the arena of the plan unless the current one is large enough.
@@ -295,9 +341,10 @@ void CpuRunner::prepare(const DimBindings& dims) {
     call.work = call.extent > 0 && work > together / call.extent ? together : work * call.extent;
     call.gflops = call.extent > 0 ? static_cast<double>(sizes_[at.flops]) * 1e-9 : 0;
   }
+  group_launches();
   loops_ = bind_loops(program_, dims);
   together_.clear();
-  for (const LaunchGroup& group : planned_->groups) together_.push_back(runs_together(group));
+  for (const LaunchGroup& group : planned_->grouping().groups) together_.push_back(runs_together(group));
   bound_ = dims;
   is_bound_ = true;
 }
@@ -310,7 +357,9 @@ void CpuRunner::point_buffers(const RunArguments& arguments) {
     at(program_.inputs[i].buffer) = const_cast<std::byte*>(arguments.inputs[i]);
   for (std::size_t i = 0; i < program_.states.size(); ++i) {
     at(program_.states[i].buffer) = arguments.states[i]->on_host().data();
-    if (written_[i]) arguments.states[i]->device_is_current = false;
+    if (!written_[i]) continue;
+    arguments.states[i]->device_is_current = false;
+    arguments.states[i]->note_write();
   }
   for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
     const auto b = static_cast<std::size_t>(program_.outputs[i].buffer);
@@ -321,6 +370,7 @@ void CpuRunner::point_buffers(const RunArguments& arguments) {
            dtype);
   }
   for (auto& [buffer, value] : constants_) at(buffer) = value.data();
+  for (int l = 0; l < kept_.launches(); ++l) at(kept_.buffer(l)) = kept_.memory(l).data();
   for (std::size_t l = 0; l < calls_.size(); ++l)
     for (std::size_t t = 0; t < calls_[l].buffers.size(); ++t)
       for (std::size_t i = 0; i < program_.launches[l].buffers.size(); ++i) {
@@ -388,7 +438,8 @@ void CpuRunner::launch_together(const LaunchGroup& group) {
     const Call& call = calls_[l];
     run_range(l, chunk * call.grain, std::min((chunk + 1) * call.grain, call.extent), thread, failure);
   });
-  check_status(program_.launches[group.last], failure);  // parts have the same checks
+  for (int l = group.last; failure != 0; --l)  // parts have the same checks
+    if (calls_[l].extent > 0) check_status(program_.launches[l], failure);
 }
 
 /// Runs a launch and adds its time to that of its previous runs.
@@ -410,7 +461,7 @@ void CpuRunner::launch_timed(std::size_t index, Run& run) {
 }
 
 void CpuRunner::run_group(std::size_t number, Run& run) {
-  const LaunchGroup& group = planned_->groups[number];
+  const LaunchGroup& group = planned_->grouping().groups[number];
   // Launches run separately if each one is checked, skipped or timed.
   if (together_[number] && !poison_ && !skipped_ && !run.times) {
     collectives_.before_launch(group.first);
@@ -438,17 +489,38 @@ void CpuRunner::point_slices(int loop, std::int64_t iteration) {
   }
 }
 
+/// Allocates the packed copies that the current sizes need.
+void CpuRunner::allocate_copies() {
+  for (int l = 0; l < kept_.launches(); ++l)
+    if (calls_[l].extent > 0) kept_.allocate(l);
+}
+
+/// Packs the parameters that have changed since they were packed.
+void CpuRunner::pack_parameters(Run& run, std::span<StoredTensor* const> states) {
+  for (int l = 0; l < kept_.launches(); ++l) {
+    const auto number = static_cast<std::size_t>(l);
+    if (calls_[number].extent == 0 || (skipped_ && (*skipped_)[number]) || kept_.is_current(l, states)) continue;
+    if (poison_) poison(kept_.memory(l), program_.buffers[kept_.buffer(l)].dtype);
+    run.times ? launch_timed(number, run) : launch(number, nullptr);
+    kept_.note(l, states);
+  }
+}
+
 void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& guard) {
   Run run{guard, arguments.times, RangeRecorder(Clock::now()), {}};
   if (arguments.times) run.time_of.assign(calls_.size(), -1);
-  planned_->steps.run(
-      loops_, iterations_, [&](int group) { run_group(static_cast<std::size_t>(group), run); },
-      [&](int loop, std::int64_t iteration) { point_slices(loop, iteration); });
+  pack_parameters(run, arguments.states);
+  const auto run_unit = [&](int group) {
+    if (planned_->grouping().groups[group].first >= kept_.launches()) run_group(static_cast<std::size_t>(group), run);
+  };
+  planned_->grouping().steps.run(loops_, iterations_, run_unit,
+                                 [&](int loop, std::int64_t iteration) { point_slices(loop, iteration); });
   collectives_.before_launch(static_cast<int>(calls_.size()));
 }
 
 void CpuRunner::run(const RunArguments& arguments) {
   prepare(arguments.dims);
+  allocate_copies();
   point_buffers(arguments);
   std::ranges::fill(iterations_, 0);  // the previous run may have failed
   const ArenaGuard guard(program_, planned_->plan, planned_->dims, arena_.bytes(), poison_, iterations_);

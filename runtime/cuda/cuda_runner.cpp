@@ -411,7 +411,10 @@ void CudaRunner::run_launches(const RunArguments& arguments) {
   }
   if (bound_->status.bytes() > 0) driver_.fill(bound_->status.address(), 0, bound_->status.bytes(), stream_.handle());
   for (std::size_t i = 0; i < program_.states.size(); ++i)
-    if (written_[i]) arguments.states[i]->host_is_current = false;
+    if (written_[i]) {
+      arguments.states[i]->host_is_current = false;
+      arguments.states[i]->note_write();
+    }
   if (arguments.times) {
     launch_timed(*arguments.times);
   } else {

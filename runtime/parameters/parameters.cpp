@@ -19,6 +19,8 @@ namespace lathe {
 
 namespace {
 
+WriteCount new_count() { return std::make_shared<std::atomic<std::uint64_t>>(0); }
+
 std::string describe(const Program::Slot& slot) {
   return fmt::format("{}{}", name(slot.dtype), slot.shape.to_string());
 }
@@ -150,6 +152,7 @@ void ParameterStore::set(std::string_view name, HostTensor value, const std::fil
   stored.file = file;
   stored.host_is_current = true;
   stored.device_is_current = false;
+  stored.writes = stored.host.is_private() ? new_count() : nullptr;
   ++version;
 }
 
@@ -178,8 +181,11 @@ void Parameters::save(const std::filesystem::path& file, const std::function<boo
 Parameters Parameters::borrowed() const {
   const std::lock_guard lock(store_->mutex);
   Parameters other;
-  for (auto& [name, stored] : store_->values)
-    if (!store_->is_updated_state(name)) other.store_->set(name, stored.on_host().share(), stored.file);
+  for (auto& [name, stored] : store_->values) {
+    if (store_->is_updated_state(name)) continue;
+    other.store_->set(name, stored.on_host().share(), stored.file);
+    other.store_->values.find(name)->second.writes = stored.writes;
+  }
   return other;
 }
 
@@ -201,6 +207,7 @@ void Parameters::copy_to_memory() {
       std::memcpy(copies[i].data(), host.data(), copies[i].bytes());
     host = std::move(copies[i]);
     borrowed[i]->file.clear();
+    borrowed[i]->writes = new_count();
   }
   ++store_->version;
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 
@@ -17,11 +19,20 @@ class DeviceTensor {
   virtual dlpack::Device device() const = 0;
 };
 
+/// Counts the changes of a tensor's memory by runs. Tensors that share memory share the counter.
+using WriteCount = std::shared_ptr<std::atomic<std::uint64_t>>;
+
+/// Returns the number of writes by runs, in this process, to memory that stored tensors borrow. It may also be that of
+/// other tensors.
+std::atomic<std::uint64_t>& writes_of_borrowed_memory();
+
 /// A value of a store: on the host and, if a device runs programs on it, also there. At least one copy is current.
 struct StoredTensor {
   HostTensor host;
   std::shared_ptr<DeviceTensor> device = nullptr;
   bool host_is_current = true, device_is_current = false;
+  /// Null if the memory may change without notice, because others have lent it or have a pointer to it.
+  WriteCount writes = nullptr;
   std::filesystem::path file = {};  ///< the file whose mapped pages contain the host's value; empty if none is known
 
   /// Makes the host's value current and returns it.
@@ -29,6 +40,12 @@ struct StoredTensor {
     if (!host_is_current) device->copy_to(host);
     host_is_current = true;
     return host;
+  }
+
+  /// Records that a run writes the value.
+  void note_write() {
+    if (writes) ++*writes;
+    if (host.is_borrowed()) ++writes_of_borrowed_memory();
   }
 
   ParameterLocation location() const {

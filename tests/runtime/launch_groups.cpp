@@ -46,6 +46,22 @@ TEST_CASE("launches that touch no buffer written by another form a group") {
   CHECK(sizes(program, plan, 1) == std::vector<int>{1, 1, 1, 1});
 }
 
+TEST_CASE("launches that are skipped neither separate others nor count") {
+  const Program program = program_of(three_products);
+  const MemoryPlan plan = plan_memory(program, {});
+  const auto sizes = [&](int most, std::vector<bool> skips) {
+    std::vector<int> found;
+    for (const LaunchGroup& group : LaunchGrouping(program, most).groups(plan, skips))
+      found.push_back(group.last - group.first + 1);
+    return found;
+  };
+  CHECK(sizes(8, {false, true, false, false}) == std::vector<int>{4});  // the last one reads what is not written
+  CHECK(sizes(8, {false, false, true, false}) == std::vector<int>{3, 1});
+  CHECK(sizes(2, {false, true, false, false}) == std::vector<int>{3, 1});
+  CHECK(sizes(1, {false, true, true, true}) == std::vector<int>{4});
+  CHECK(sizes(8, {true, true, true, true}) == std::vector<int>{4});
+}
+
 TEST_CASE("launches whose temporaries share memory in the arena are no group") {
   Program program = program_of(three_products);
   // Two results become temporaries at one place in the plan, as if the first one were dead.

@@ -157,6 +157,7 @@ void add_bench(CLI::App& app) {
   add_ops_option(*command, options->ops)->needs(file);
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
+  add_packed_weights(*command, options->lower);
   add_target_option(*command, options->target);
   add_precision_option(*command, options->precision);
   add_memory_budget(*command, options->memory_budget)->needs(file);

@@ -80,6 +80,7 @@ void add_trace(CLI::App& app) {
       "Output file for the timeline, Chrome trace JSON (ui.perfetto.dev, chrome://tracing); - is standard output");
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
+  add_packed_weights(*command, options->lower);
   add_target_option(*command, options->target);
   add_precision_option(*command, options->precision);
   add_threads_option(*command, options->threads);

@@ -10,6 +10,7 @@
 #include "passes/compile/compilation.h"
 #include "passes/shard/shard.h"
 #include "tools/options/arguments.h"
+#include "tools/options/memory_budget.h"
 #include "tools/options/precision_option.h"
 
 namespace lathe::tools {
@@ -19,6 +20,7 @@ void add_graph_options(CLI::App& command, GraphOptions& options) {
       ->check(CLI::IsMember({"f64", "f32", "bf16", "f16"}));
   add_precision_option(command, options.precision);
   add_lower_options(command, options.lower);
+  add_packed_weights(command, options.lower);
 }
 
 void require_plan_sizes(const Compilation& now) {

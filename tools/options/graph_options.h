@@ -15,7 +15,7 @@ struct GraphOptions {
   std::string dtype, precision = "f32";
   LowerOptions lower = {};
 };
-/// Adds --dtype, --precision, and those of add_lower_options().
+/// Adds --dtype, --precision, and those of add_lower_options() and add_packed_weights().
 void add_graph_options(CLI::App& command, GraphOptions& options);
 
 /// Returns the graph with --dtype and --precision applied.

@@ -35,6 +35,14 @@ CLI::Option* add_memory_budget(CLI::App& command, std::string& size) {
       "Memory limit of a run, such as 1.5GiB; values are recomputed to stay below it (default: no limit)");
 }
 
+void add_packed_weights(CLI::App& command, LowerOptions& options) {
+  command.add_option_function<std::string>(
+      "--packed-weights",
+      [&options](const std::string& text) { options.packed_bytes = text == "off" ? 0 : parse_bytes(text); },
+      "Maximum memory for copies of weights that are packed once for the matmuls of all runs; off, or a size such as "
+      "512MiB (default: 1GiB, and off with --memory-budget)");
+}
+
 std::int64_t parse_bytes(std::string_view text) {
   const auto refuse = [&]() -> UserError {
     return {fmt::format("'{}' is not a size in bytes", text), "size_text",

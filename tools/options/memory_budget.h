@@ -14,6 +14,9 @@ namespace lathe::tools {
 /// Adds --memory-budget SIZE.
 CLI::Option* add_memory_budget(CLI::App& command, std::string& size);
 
+/// Adds --packed-weights SIZE|off. Errors: [size_text].
+void add_packed_weights(CLI::App& command, LowerOptions& options);
+
 /// Parses a size such as "1.5GiB", "800MB", "64 KiB" or a number of bytes. Returns bytes, rounded down. Throws
 /// UserError [size_text].
 std::int64_t parse_bytes(std::string_view text);

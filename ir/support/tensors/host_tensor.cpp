@@ -231,7 +231,8 @@ HostTensor::HostTensor(HostTensor&& other) noexcept
       numel_(std::exchange(other.numel_, 0)),
       storage_(std::move(other.storage_)),
       owner_(std::move(other.owner_)),
-      data_(std::exchange(other.data_, nullptr)) {
+      data_(std::exchange(other.data_, nullptr)),
+      is_private_(std::exchange(other.is_private_, false)) {
   make_empty(other.shape_);
 }
 
@@ -244,6 +245,7 @@ HostTensor& HostTensor::operator=(HostTensor&& other) noexcept {
   storage_ = std::move(other.storage_);
   owner_ = std::move(other.owner_);
   data_ = std::exchange(other.data_, nullptr);
+  is_private_ = std::exchange(other.is_private_, false);
   return *this;
 }
 
@@ -266,8 +268,17 @@ void HostTensor::require_count(const std::vector<std::int64_t>& shape, std::size
     throw UserError(fmt::format("{} values for shape {}", values, shape_to_string(shape)), "host_tensor_shape");
 }
 
+HostTensor HostTensor::borrow_private(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
+                                      std::shared_ptr<const void> owner) {
+  HostTensor tensor = borrow(dtype, std::move(shape), data, std::move(owner));
+  tensor.is_private_ = true;
+  return tensor;
+}
+
 HostTensor HostTensor::share() {
-  return borrow(dtype_, shape_, data_, storage_ ? std::shared_ptr<const void>(storage_) : owner_);
+  HostTensor shared = borrow(dtype_, shape_, data_, storage_ ? std::shared_ptr<const void>(storage_) : owner_);
+  shared.is_private_ = is_private();
+  return shared;
 }
 
 void HostTensor::allocate() {

@@ -16,7 +16,7 @@ std::vector<HostTensor> make_block(const std::vector<TensorSpec>& specs) {
   const auto block = std::make_shared<HostTensor>(boolean, std::vector{bytes});
   std::vector<HostTensor> tensors;
   for (std::size_t i = 0; i < specs.size(); ++i)
-    tensors.push_back(HostTensor::borrow(specs[i].dtype, specs[i].shape, block->data() + starts[i], block));
+    tensors.push_back(HostTensor::borrow_private(specs[i].dtype, specs[i].shape, block->data() + starts[i], block));
   return tensors;
 }
 

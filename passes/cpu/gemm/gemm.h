@@ -60,14 +60,19 @@ struct GemmTile {
   int block = 0;
   /// Maximum blocks whose total is formed by plain additions. The total of more is compensated (CompensatedTotal).
   int plain_blocks = 64;
-  int part = 0;  ///< DotTile::part, of skinny_dot
+  int part = 0;           ///< DotTile::part, of skinny_dot
+  int panel_vectors = 0;  ///< vectors in a row of a micro-panel of the packed right operand; 0: nv
 
   bool pairs() const { return operands != Operands::plain; }
   bool tiles() const { return operands >= Operands::tiles; }
   bool split_bf16() const { return operands == Operands::split_tiles; }
   int terms() const { return split_bf16() ? kernel::bf16_terms : 1; }
+  bool packs_right_like(const GemmTile& other) const {
+    return operands == other.operands && panel_step() == other.panel_step();
+  }
   DType packed() const { return pairs() ? bf16 : compute; }
   int n_step() const { return nv * lanes; }
+  int panel_step() const { return panel_vectors > 0 ? panel_vectors * lanes : n_step(); }
   /// Whether a sum over `steps` has a single block and therefore needs no total.
   bool one_block(std::optional<std::int64_t> steps) const { return block == 0 || (steps && *steps <= block); }
   /// Maximum steps whose total is not compensated.
@@ -152,11 +157,11 @@ struct GemmPlan {
   int remainder = 0;
   int fewest_tasks = 0;  ///< with fewer, row blocks become smaller
   /// Minimum rows for which the plan pays off, if the rows are known only at run time; 0: any. With fewer, split bf16
-  /// does not amortize packing, and fma is faster.
+  /// does not amortize packing, and fma is faster; and a kept right operand should be read once for all rows.
   std::int64_t least_rows = 0;
   /// Minimum k whose sums take long enough for the epilogue's prefetched memory to arrive.
   std::int64_t overlap_depth = 0;
-  std::int64_t prefetch_bytes = 0;      ///< prefetch distance of dot products; 0: none
+  std::int64_t prefetch_bytes = 0;      ///< prefetch distance of dot products and of a kept operand; 0: none
   std::vector<MissedPath> missed = {};  ///< multipliers that the CPU has for this dtype but the plan cannot use
   /// Of dot products: all rows of the left operand fit into L1, so each tile of columns is used for all rows.
   bool left_in_l1 = false;
@@ -172,6 +177,9 @@ struct GemmQuery {
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_loadable = true, rhs_loadable = true;
   bool rhs_shared = false;      ///< all batches have the same right operand
+  bool rhs_fixed = false;       ///< the right operand consists of parameters that the graph does not update
+  bool rhs_kept = false;        ///< also, a packed copy of it persists between runs, so packing is free; same bits
+  bool few_rows = false;        ///< m is only known to be less than GemmPlan::least_rows of the plan for more rows
   bool pairs = false;           ///< bf16 operands on a CPU with dot_pairs: see GemmTile
   bool tiles = false;           ///< bf16 operands on a CPU with tile_mma
   bool split_bf16 = false;      ///< f32 operands on a CPU with tile_mma
@@ -180,6 +188,8 @@ struct GemmQuery {
 };
 
 GemmPlan plan_gemm(const GemmQuery& query);
+/// Returns the plan by fma for runs with fewer than the minimum rows of `more`, the plan for the query.
+GemmPlan plan_few_rows(GemmQuery query, const GemmPlan& more);
 
 /// Returns that plan, followed by others with bit-identical results, which differ in register tiles, blocks and
 /// packing. Sums continue from one block of k to the next, so these do not change any order. `sizes` has all sizes of
@@ -207,8 +217,8 @@ struct GemmSizes {
 /// Parallel over batch x micro-panels.
 void emit_pack_lhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
-/// Packs the right operand: packed[batch][micro-panel of nv * lanes rows][k][nv * lanes]. Rows past the last one are
-/// undefined.
+/// Packs the right operand: packed[batch][micro-panel of panel_step() rows][k][panel_step()]. Rows past the last one
+/// are undefined.
 void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "passes/cpu/cpu_kernels.h"
+#include "passes/cpu/gemm/fixed_operand.h"
 #include "passes/cpu/gemm/gemm.h"
 #include "passes/lowering/operands/product_operands.h"
 
@@ -94,6 +95,8 @@ class ProductKernels {
                           .rhs_axis = operands_.right.axis,
                           .lhs_loadable = operands_.left.plain,
                           .rhs_loadable = operands_.right.plain,
+                          .rhs_fixed = is_fixed_operand(lowering_, operands_, operands_.right, n),
+                          .rhs_kept = is_kept_operand(lowering_, operands_, operands_.right, n),
                           .pairs = lowering_.cpu.dot_pairs && operands_.dtype == bf16,
                           .tiles = lowering_.cpu.tiles && operands_.dtype == bf16,
                           .split_bf16 = lowering_.cpu.tiles && operands_.dtype == f32,
@@ -103,35 +106,33 @@ class ProductKernels {
                                         : std::vector{plan_gemm(query)};
     const GemmPlan& plan = plans[lowering_.candidate];
     std::vector<KernelContext::Built> built;
-    if (plan.least_rows > 0) {
-      // Only the run knows whether there are enough rows.
-      build(plan_few_rows(query, plan.least_rows), built);
-      for (KernelContext::Built& each : built) each.launch.condition = {m, plan.least_rows, true};
-      const std::size_t few = built.size();
-      build(plan, built);
-      for (std::size_t i = few; i < built.size(); ++i) built[i].launch.condition = {m, plan.least_rows, false};
-    } else {
-      build(plan, built);
-    }
+    plan.least_rows > 0 ? build_both(plan_few_rows(query, plan), plan, built) : build(plan, built);
     name_candidates(lowering_, plans, built);
     return built;
   }
 
  private:
-  /// Returns the plan by fma, for runs with fewer rows than `limit`.
-  static GemmPlan plan_few_rows(GemmQuery query, std::int64_t limit) {
-    query.split_bf16 = false;
-    GemmPlan plan = plan_gemm(query);
-    plan.missed.push_back({Multiplier::split_bf16, fmt::format("this kernel runs with fewer than {} rows", limit)});
-    return plan;
+  /// Adds the kernels of two plans: only the run knows whether there are enough rows for `more`. They share a kept
+  /// right operand that is packed in the same way.
+  void build_both(const GemmPlan& few, const GemmPlan& more, std::vector<KernelContext::Built>& built) const {
+    const bool shares = is_kept_operand(lowering_, operands_, operands_.right, operands_.n) &&
+                        few.rhs == Source::packed && more.rhs == Source::packed &&
+                        few.tile.packs_right_like(more.tile);
+    const int right = shares ? pack(false, more, PartOfK(operands_.k), built) : -1;
+    for (const bool is_few : {true, false}) {
+      const std::size_t first = built.size();
+      build(is_few ? few : more, built, right);
+      for (std::size_t i = first; i < built.size(); ++i)
+        built[i].launch.condition = {operands_.m, more.least_rows, is_few};
+    }
   }
 
-  /// Adds the kernels of a plan.
-  void build(const GemmPlan& plan, std::vector<KernelContext::Built>& built) const {
+  /// Adds the kernels of a plan. `right`: the packed right operand, if it exists.
+  void build(const GemmPlan& plan, std::vector<KernelContext::Built>& built, int right = -1) const {
     if (plan.panel > 0) return panels(plan, built);
     const PartOfK all(operands_.k);
     const int lhs_packed = plan.lhs == Source::packed ? pack(true, plan, all, built) : -1;
-    const int rhs_packed = plan.rhs == Source::packed ? pack(false, plan, all, built) : -1;
+    const int rhs_packed = right >= 0 || plan.rhs != Source::packed ? right : pack(false, plan, all, built);
     const int sums = plan.splits > 1
                          ? lowering_.workspace(
                                operands_.compute,
@@ -168,8 +169,10 @@ class ProductKernels {
     const Dim elements =
         known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value()))
               : batch * (rows + Dim(extent.extra_rows)) * (k + Dim(extent.unit_of_k - 1)) * Dim(extent.terms);
-    const int packed =
-        lowering_.workspace(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
+    const auto& buffer = known && !part.is_panel() && is_kept_operand(lowering_, operands_, s, rows)
+                             ? lowering_.kept
+                             : lowering_.workspace;
+    const int packed = buffer(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs", left ? KernelRole::pack_left : KernelRole::pack_right);
     part.declare(context);
     context.touches(shares_of(part, operands_, lowering_));

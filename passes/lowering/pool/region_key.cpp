@@ -102,6 +102,7 @@ class KeyWriter {
     dim(placement.offset);
     number((member ? 1 : 0) + (context_.plan.is_stored(at) ? 2 : 0) + (context_.plan.is_inlined(at) ? 4 : 0));
     number(has_buffer(at) ? position(key_.buffers, context_.buffer_of(at)) : -1);
+    if (region_.kind() == RegionKind::product) number((context_.is_fixed(at) ? 1 : 0) + (context_.keeps(at) ? 2 : 0));
     if (!member && !splat && !looks_through(at)) return;  // in memory; its producer does not matter
     attributes(node);
     number(static_cast<std::int64_t>(node.operands.size()));

@@ -9,6 +9,7 @@
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/support/error.h"
 #include "passes/lowering/verify/verify_accesses.h"
+#include "passes/lowering/verify/verify_kept.h"
 #include "passes/lowering/verify/verify_loops.h"
 #include "passes/lowering/verify/written_buffers.h"
 #include "passes/program/program_loops.h"
@@ -35,6 +36,10 @@ class Verifier {
     for (const Collective& collective : program_.collectives) {
       launch_ = -1;
       check_collective(collective);
+    }
+    if (const auto fault = find_kept_fault(program_)) {
+      launch_ = fault->launch;
+      fault->buffer < 0 ? fail("program_kept", fault->what) : fail("program_kept", fault->buffer, fault->what);
     }
     AccessVerifier accesses(program_, uses_);
     for (int first = 0, last = 0; first < count(program_.launches); first = last + 1) {

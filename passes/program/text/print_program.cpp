@@ -181,6 +181,7 @@ std::string_view name(ProgramBuffer::Kind kind) {
     case ProgramBuffer::Kind::output: return "output";
     case ProgramBuffer::Kind::constant: return "constant";
     case ProgramBuffer::Kind::temporary: return "temporary";
+    case ProgramBuffer::Kind::kept: return "kept";
     case ProgramBuffer::Kind::scratch: return "scratch";
     case ProgramBuffer::Kind::slice: return "slice";
   }

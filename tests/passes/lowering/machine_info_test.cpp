@@ -108,6 +108,8 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
                                                      .rhs_axis = axis(1),
                                                      .lhs_loadable = !is(2),
                                                      .rhs_shared = is(3),
+                                                     .rhs_fixed = is(3) && is(5),
+                                                     .rhs_kept = is(3) && is(5),
                                                      .tiles = cpu.tiles && is(4),
                                                      .split_bf16 = cpu.tiles && !is(4),
                                                      .epilogue_small = true});

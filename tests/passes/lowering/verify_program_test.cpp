@@ -12,6 +12,7 @@
 #include "passes/lowering/verify/sample_sizes.h"
 #include "passes/lowering/verify/verify_placement.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/program/kept_launches.h"
 #include "tests/passes/support.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/kernels/cpu_infos.h"
@@ -154,6 +155,33 @@ TEST_CASE("verify program: scratch belongs to one launch, which writes it", "[pr
         add_launch(p, copy(), {0, scratch});
       },
       "launch 2 has it too, in launch 3", "program_scratch");
+}
+
+TEST_CASE("verify program: kept buffers depend on parameters that no launch writes", "[program]") {
+  const Program kept =
+      lower_cpu(ir::run_pipeline(ir::test::parse(R"(graph @g(input %x: f32[n, 64], parameter %w: f32[96, 64]) {
+  %1 = linear %x, %w
+  output "y" %1
+})"),
+                                 ir::default_pipeline())
+                    .graph,
+                cpu_info_for({}, {}, 256));
+  REQUIRE(kept_launches(kept) == 1);
+  CHECK_NOTHROW(verify_program(kept));
+  const auto refused_after = [&](const std::function<void(Program&)>& change, const std::string& text) {
+    Program program = kept;
+    change(program);
+    CHECK_THROWS_WITH(verify_program(program), Contains(text) && Contains("[program_kept]"));
+  };
+  const int copy = kept.launches[0].buffers[0] == kept.states[0].buffer ? kept.launches[0].buffers[1]
+                                                                        : kept.launches[0].buffers[0];
+  refused_after([](Program& p) { p.states[0].is_updated = true; }, "it is no parameter, or it is written");
+  refused_after([](Program& p) { p.states[0].is_parameter = false; },
+                "state w: f32[6144]: a kept buffer depends on it");
+  refused_after([](Program& p) { std::ranges::rotate(p.launches, p.launches.begin() + 1); },
+                "a launch after other ones writes it");
+  refused_after([&](Program& p) { p.buffers[copy].elements = Dim("n"); },
+                "kept packed right operand: f32[n]: its size is not known");
 }
 
 TEST_CASE("verify program: slots", "[program]") {

@@ -33,6 +33,7 @@ std::vector<HostTensor> bind_buffers(const Program& program, const Tensors& argu
         memory.push_back(HostTensor::from_numbers({count}, buffer.data, buffer.dtype));
         break;
       case ProgramBuffer::Kind::output:
+      case ProgramBuffer::Kind::kept:
       case ProgramBuffer::Kind::scratch:
       case ProgramBuffer::Kind::temporary: memory.push_back(poisoned(buffer.dtype, {count})); break;
       case ProgramBuffer::Kind::slice: memory.emplace_back(buffer.dtype, std::vector<std::int64_t>{0}); break;

@@ -76,16 +76,13 @@ BlockedOperands::Element BlockedOperands::right(const GemmTask& t, const GemmPas
       return rhs_.load(t.batch, n + v * lanes, p.k0 + k, LaneAxis::row, lanes, masks[v]);
     };
   }
-  const bool packed = plan_.rhs == Source::packed;
-  const Buffer buffer = packed ? rhs_.packed : right_;
-  Value base = (n - t.n0) * tile_.kc;
-  if (packed) {
-    const Value micro_panels = b_.ceil_div(sizes_.n + plan_.remainder, tile_.n_step());
-    const Value micro_panel = rhs_.batch_in_workspace(t.batch) * micro_panels + n / tile_.n_step();
-    base = (micro_panel * steps_ + p.k0) * tile_.n_step();
-  }
-  return [this, buffer, base, lanes, bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute))](Value k, int v) {
-    return b_.load(buffer, (base + (k * tile_.n_step() + v * lanes)) * unit_, unit_ * lanes, {}, bytes);
+  const int bytes = lanes * static_cast<int>(size_in_bytes(tile_.compute));
+  if (plan_.rhs == Source::packed)
+    return [this, t, p, n, lanes, bytes](Value k, int v) {
+      return b_.load(rhs_.packed, packed_right(t, p, n, k, v), unit_ * lanes, {}, bytes);
+    };
+  return [this, base = (n - t.n0) * tile_.kc, lanes, bytes](Value k, int v) {
+    return b_.load(right_, (base + (k * tile_.n_step() + v * lanes)) * unit_, unit_ * lanes, {}, bytes);
   };
 }
 
@@ -93,8 +90,19 @@ Builder::Body BlockedOperands::prefetch_left(const GemmTask& t, const GemmPass& 
   return [this, t, p, at](Value k) { lhs_.prefetch(t.batch, at.m + tile_.lanes, p.k0 + k); };
 }
 
+Value BlockedOperands::packed_right(const GemmTask& t, const GemmPass& p, Value n, Value k, int v) {
+  const int step = tile_.panel_step(), vectors = step / tile_.lanes;
+  const Value micro_panels = b_.ceil_div(sizes_.n + plan_.remainder, step);
+  const Value micro_panel = rhs_.batch_in_workspace(t.batch) * micro_panels + n / step + v / vectors;
+  return ((micro_panel * steps_ + p.k0 + k) * step + v % vectors * tile_.lanes) * unit_;
+}
+
 Builder::Body BlockedOperands::prefetch_right(const GemmTask& t, const GemmPass& p, const TilePosition& at,
                                               bool one_pass) {
+  if (plan_.rhs == Source::packed && plan_.prefetch_bytes > 0)
+    return [this, t, p, n = at.n, ahead = plan_.prefetch_bytes / size_in_bytes(tile_.packed())](Value k) {
+      b_.prefetch(rhs_.packed, packed_right(t, p, n, k, 0) + static_cast<std::int64_t>(ahead));
+    };
   if (!plan_.prefetch_right || !rhs_.prefetch) return {};
   const auto prefetch = [this, batch = t.batch](int vectors, Value n, Value k0) -> Builder::Body {
     return [this, batch, vectors, n, k0](Value k) {

@@ -39,11 +39,15 @@ class BlockedOperands {
 
   /// Prefetches the left operand's next rows at a step of k.
   kernel::Builder::Body prefetch_left(const GemmTask& t, const GemmPass& p, const TilePosition& at);
-  /// With prefetch_right: prefetches a tile's own columns prefetch_steps ahead or, in several passes, its row block's
-  /// share of the next columns. Otherwise empty.
+  /// With prefetch_bytes: prefetches the packed right operand, which comes from memory. With prefetch_right:
+  /// prefetches a tile's own columns prefetch_steps ahead or, in several passes, its row block's share of the next
+  /// columns. Otherwise empty.
   kernel::Builder::Body prefetch_right(const GemmTask& t, const GemmPass& p, const TilePosition& at, bool one_pass);
 
  private:
+  /// Returns the position of vector v of columns n .. at step k of a pass, in the packed right operand.
+  kernel::Value packed_right(const GemmTask& t, const GemmPass& p, kernel::Value n, kernel::Value k, int v);
+
   kernel::Builder& b_;
   const GemmPlan& plan_;
   const GemmTile& tile_;

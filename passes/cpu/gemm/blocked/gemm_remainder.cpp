@@ -45,7 +45,7 @@ std::int64_t RemainderColumns::scratch(const GemmPlan& plan, LaneAxis lhs, std::
 Value RemainderColumns::element(Value batch, Value k, int column) {
   const Value n = first_ + column;
   if (plan_.rhs != Source::packed) return rhs_.load(batch, n, k, rhs_.axis, 1, {});
-  const int width = tile_.n_step();
+  const int width = tile_.panel_step();
   const Value micro_panels = b_.ceil_div(sizes_.n, width), of = rhs_.batch_in_workspace(batch);
   return b_.load(rhs_.packed, ((of * micro_panels + n / width) * sizes_.k + k) * width + n % width);
 }

@@ -239,7 +239,7 @@ void emit_pack_lhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buf
 
 void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer packed, LaneAxis axis,
                    const LoadOperand& load) {
-  emit_pack(b, tile, sizes, packed, axis, load, tile.n_step());
+  emit_pack(b, tile, sizes, packed, axis, load, tile.panel_step());
 }
 
 namespace {
@@ -254,6 +254,6 @@ PackedExtent extent(const GemmTile& tile, int micro_panel) {
 }  // namespace
 
 PackedExtent packed_lhs_extent(const GemmTile& tile) { return extent(tile, tile.mr); }
-PackedExtent packed_rhs_extent(const GemmTile& tile) { return extent(tile, tile.n_step()); }
+PackedExtent packed_rhs_extent(const GemmTile& tile) { return extent(tile, tile.panel_step()); }
 
 }  // namespace lathe::cpu

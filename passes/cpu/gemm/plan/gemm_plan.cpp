@@ -228,10 +228,11 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   }
   const auto fitted = [&](const GemmQuery& q) {
     GemmQuery whole = q;
-    whole.n = q.n ? *q.n - remainder_columns(q) : q.n;
+    const int remainder = remainder_columns(q);
+    if (remainder > 0) whole.n = *q.n - remainder, whole.rhs_kept = false;  // not packed: dot products read it
     GemmPlan plan = choose_plan(whole);
     if (plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct && !plan.prefetch_right)
-      plan.remainder = remainder_columns(q);
+      plan.remainder = remainder;
     else
       plan = choose_plan(q);
     fit_scratch(plan, q);
@@ -252,6 +253,16 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   return fitted(query);
 }
 
+GemmPlan plan_few_rows(GemmQuery query, const GemmPlan& more) {
+  query.split_bf16 = false;
+  query.few_rows = true;
+  GemmPlan plan = plan_gemm(query);
+  if (more.tile.split_bf16())
+    plan.missed.push_back(
+        {Multiplier::split_bf16, fmt::format("this kernel runs with fewer than {} rows", more.least_rows)});
+  return plan;
+}
+
 namespace {
 
 /// Plans few rows with a right operand that is contiguous along n.
@@ -265,6 +276,39 @@ GemmPlan small_m(GemmPlan plan, const GemmQuery& query) {
   constexpr int most_packed = 4096;
   const int lanes = plan.tile.lanes, rows = (plan.tile.mr + lanes - 1) / lanes * lanes;
   if (plan.lhs == Source::loaded) plan.tile.kc = std::min(plan.tile.kc, most_packed / rows);
+  return plan;
+}
+
+/// Few rows with a right operand that previous runs have packed, and that comes from memory: a tile has as many rows
+/// as possible and one vector of columns, so that it reads one stream at the speed of the memory. The rows are
+/// packed, because registers cannot hold the addresses of so many.
+void fit_few_rows(GemmPlan& plan, const GemmQuery& query) {
+  GemmTile& tile = plan.tile;
+  const FmaBlocks& blocks = query.tuned.fma;
+  const int bytes = static_cast<int>(size_in_bytes(tile.compute));
+  if (plan.lhs == Source::direct) plan.lhs = Source::loaded;
+  tile.mr = std::min(accumulators(query.cpu.vectors), blocks.most_kept_rows);
+  tile.nv = 1;
+  tile.kc = depth_in_blocks(query.k, blocks.few_kept.depth * 4 / bytes, tile);
+  tile.nc = floor_to(blocks.few_kept.columns * 4 / bytes, tile.n_step());
+  tile.mc = floor_to(blocks.few_kept.rows, tile.mr);
+  plan.prefetch_bytes = query.tuned.prefetch_bytes;
+}
+
+/// Plans a right operand that previous runs have packed. Its micro-panels are one vector wide, so that register tiles
+/// of all shapes can read it.
+GemmPlan with_kept_right(GemmPlan plan, const GemmQuery& query) {
+  const ProductLimits& limits = query.tuned.limits;
+  plan.rhs = Source::packed;
+  plan.tile.panel_vectors = 1;
+  if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
+  if (scattered_left(query)) plan.lhs = Source::loaded;
+  if (query.few_rows || at_most(query.m, limits.few_kept_rows)) {
+    fit_few_rows(plan, query);
+    return plan;
+  }
+  plan.lhs == Source::loaded ? fit_loaded_left(plan.tile, query) : fit_packed_right(plan.tile, query);
+  if (!query.m) plan.least_rows = limits.few_kept_rows;
   return plan;
 }
 
@@ -287,6 +331,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
     plan.left_in_l1 = query.k && *query.m * *query.k * bytes <= query.cpu.l1.share();
     return plan;
   }
+  if (query.rhs_kept && !at_most(query.m, limits.gemv_rows)) return with_kept_right(plan, query);
   if (few && at_most(query.m, 4 * tile.mr) && row && query.rhs_loadable) return small_m(plan, query);
   fit_columns(tile, query);
   plan.tile = tile;

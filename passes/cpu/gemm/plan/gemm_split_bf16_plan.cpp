@@ -31,7 +31,9 @@ void fit_packed(GemmTile& t, const GemmQuery& query) {
   const bool single = at_most(query.k, limits.one_block);
   const ProductBlock& block = single ? blocks.split_one_block : blocks.split_packed;
   t.kc = pairs_deep(query.k, block.depth);
-  t.nc = block.columns;
+  // Rows that only a run knows may be few, and then the columns give all tasks.
+  const bool few_tasks = query.rhs_kept && !query.m && at_most(query.n, limits.split_columns);
+  t.nc = few_tasks ? block.columns / 2 : block.columns;
   t.mc = single && at_most(query.n, limits.split_columns) ? blocks.split_few_columns_rows : block.rows;
 }
 
@@ -129,7 +131,7 @@ TriedPlan plan_split_bf16(const GemmQuery& query) {
                 fmt::format("its sizes fill {:.0f}% of whole tiles, less than {}%", percent, limits.split_percent)};
   GemmPlan plan{.strategy = GemmStrategy::tiles, .tile = tile_of_mma()};
   plan.tile.operands = GemmTile::Operands::split_tiles;
-  if (!query.m) plan.least_rows = limits.split_unknown_rows;
+  if (!query.m) plan.least_rows = query.rhs_fixed ? limits.split_fixed_rows : limits.split_unknown_rows;
   if (!query.rhs_shared && !at_most(query.batch, 1)) return plan_batched(plan, query);
   const bool small_right = *query.n <= many(query) && (!query.k || *query.k <= many(query));
   if (query.m && *query.m > many(query)) {
@@ -140,7 +142,8 @@ TriedPlan plan_split_bf16(const GemmQuery& query) {
     fit_many_rows(plan.tile, query);
   } else {
     if (query.k && *query.k > many(query)) return plan_panels(plan, query);
-    plan.lhs = Source::packed, plan.rhs = small_right && !packs_in_tasks(query) ? Source::packed : Source::loaded;
+    plan.lhs = Source::packed,
+    plan.rhs = small_right && (query.rhs_kept || !packs_in_tasks(query)) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_packed(plan.tile, query) : fit_packed_left(plan.tile, query);
   }
   fit_sizes(plan.tile, query);

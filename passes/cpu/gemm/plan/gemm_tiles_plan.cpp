@@ -69,7 +69,7 @@ TriedPlan plan_tiles(const GemmQuery& query) {
     const bool many = query.m && *query.m >= limits.packed_right_rows && (!query.k || *query.m * *query.k > in_l2);
     const bool rows = query.rhs_axis == LaneAxis::row && query.n && query.k &&
                       *query.n * *query.k <= limits.packed_right_l2s * in_l2;
-    if (shared && (many || rows)) plan.rhs = Source::packed;
+    if (shared && (many || rows || query.rhs_kept)) plan.rhs = Source::packed;
     fit_narrow(plan, query);
   }
   const ProductBlock& least_halved = query.tuned.tiles.least_halved;

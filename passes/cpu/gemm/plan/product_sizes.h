@@ -16,6 +16,7 @@ struct ProductBlock {
 struct FmaBlocks {
   ProductBlock usual{512, 192, 96};
   ProductBlock packs_both{128, 160, 192};  ///< the task packs both operands; same depth for 8 bytes
+  ProductBlock few_kept{2048, 96, 96};     ///< the same for few rows, with a right operand that comes from memory
   ProductBlock packs_left{384, 96, 384};   ///< the task packs the left operand; the right one is already packed
   /// The task packs the right operand for all its rows; one register tile of columns. Depths for: many rows, with a
   /// right operand that is small or contiguous along k; the same with a left operand contiguous along its rows; few
@@ -33,6 +34,7 @@ struct FmaBlocks {
   int dots_depth = 1024, dots_columns = 64, wide_dots_columns = 96;  ///< dot products; the last one for long results
   int wide_tile_registers = 32;  ///< minimum vector registers for register tiles four vectors wide
   int most_column_rows = 12;     ///< maximum rows of a tile as wide as few columns: a broadcast per row and step
+  int most_kept_rows = 16;       ///< maximum rows of a tile one vector wide that reads a kept operand from memory
   int streams = 6;               ///< adjacent vectors of a streamed row: the prefetcher follows no more
   int prefetched_steps = 8;      ///< prefetch distance of a register tile, in steps of k
   bool operator==(const FmaBlocks&) const = default;
@@ -69,6 +71,7 @@ struct ProductLimits {
   std::int64_t dots_rows = 32;           ///< maximum rows of dot products with at least dots_depth k
   std::int64_t short_dots_rows = 8;      ///< maximum rows of dot products with smaller k
   std::int64_t gemv_rows = 4;            ///< maximum rows for which a right operand is streamed from memory
+  std::int64_t few_kept_rows = 64;       ///< maximum rows for which a kept right operand comes from memory
   std::int64_t prefetched_small_m = 16;  ///< maximum rows for which few k are prefetched at a time
   std::int64_t narrow_columns = 128;     ///< maximum columns of a right operand of depth narrow_depth, or one in L2
   std::int64_t narrow_depth = 512;
@@ -90,6 +93,7 @@ struct ProductLimits {
   std::int64_t most_panel = 4096;         ///< maximum k of a K panel of split bf16
   std::int64_t split_rows = 96, split_columns_depth = 64;  ///< fewer do not amortize splitting
   std::int64_t split_unknown_rows = 768;                   ///< the same if the rows are known only at run time
+  std::int64_t split_fixed_rows = 96;   ///< the same with parameters that are not updated, which may be packed once
   std::int64_t split_percent = 70;      ///< minimum share of whole tiles that the sizes fill; otherwise fma is faster
   std::int64_t split_long_depth = 512;  ///< batched matmuls; see plan_batched
   bool operator==(const ProductLimits&) const = default;
