@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <utility>
 
-#include "frontend/decode/decoding.h"
 #include "frontend/ops/ops.h"
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
@@ -150,13 +148,6 @@ void CachedLm::run(const Reading& how, InputRefs inputs, HostTensor& logits, std
   executable.run(inputs, {{"logits", logits}}, takes_length ? DimBindings{{"length", length}} : DimBindings{});
 }
 
-void CachedLm::check_length(std::int64_t length) const {
-  if (length > most_positions_)
-    throw UserError(
-        fmt::format("{} tokens are more than the {} positions that the model has", length, most_positions_),
-        "generation_length", "give a shorter prompt, or ask for fewer tokens");
-}
-
 /// Grows the caches to `length` positions for all sequences; copies the old rows if `keep`.
 void CachedLm::make_room(Side& of, std::int64_t sequences, std::int64_t length, bool keep) {
   capacity_ = CacheStates::capacity(capacity_, length, most_positions_);
@@ -170,7 +161,7 @@ const HostTensor& CachedLm::start(std::span<const std::vector<CachedLm::TokenId>
   lengths_.clear();
   last_.clear();
   for (const auto& prompt : prompts) {
-    check_length(size_of(prompt));
+    check_positions(size_of(prompt), most_positions_);
     lengths_.push_back(size_of(prompt));
     last_.push_back(prompt.back());
   }
@@ -239,10 +230,7 @@ void CachedLm::read_again(std::size_t row) {
 }
 
 const HostTensor& CachedLm::step(std::span<const CachedLm::TokenId> tokens, const std::vector<bool>& done) {
-  if (tokens.size() != lengths_.size() || lengths_.empty() || (!done.empty() && done.size() != tokens.size()))
-    throw UserError(
-        fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(), lengths_.size()),
-        "generation_batch", "give one token for each sequence that was started");
+  check_step(tokens, done, batch());
   return advance(tokens, done, {});
 }
 
@@ -256,7 +244,7 @@ const HostTensor& CachedLm::advance(std::span<const CachedLm::TokenId> tokens, c
   std::vector<std::size_t> changed;  // rows whose cached keys are for a shorter length
   for (std::size_t b = 0; b < tokens.size(); ++b) {
     if (is_done(b)) continue;
-    check_length(lengths_[b] + 1);
+    check_positions(lengths_[b] + 1, most_positions_);
     if (!model_.has_same_rotation(lengths_[b], lengths_[b] + 1)) changed.push_back(b);
     ++lengths_[b];
     last_[b] = tokens[b];
@@ -295,18 +283,9 @@ void CachedLm::repeat_sequence(std::int64_t count) {
 
 std::vector<Beam> CachedLm::beams(const std::vector<TokenId>& prompt, const BeamOptions& options) {
   check(options);
-  const std::vector<double> first = logits_row(start({&prompt, 1}), 0);
-  bool has_started = false;
-  return beam_search(prompt, options, [&](auto sequences, auto parents) {
-    // The first step of every beam follows the prompt.
-    if (!std::exchange(has_started, true)) return std::vector(sequences.size(), first);
+  return search_beams(prompt, &start({&prompt, 1}), options, [&](auto tokens, auto parents) -> const HostTensor& {
     if (batch() != options.width) repeat_sequence(options.width);
-    std::vector<TokenId> tokens;
-    for (const std::vector<TokenId>& sequence : sequences) tokens.push_back(sequence.back());
-    const HostTensor& logits = advance(tokens, {}, parents);
-    std::vector<std::vector<double>> rows;
-    for (std::int64_t i = 0; i < options.width; ++i) rows.push_back(logits_row(logits, i));
-    return rows;
+    return advance(tokens, {}, parents);
   });
 }
 

@@ -68,7 +68,6 @@ class CachedLm final : public SequenceModel {
   Compiled& compiled(Side& of, Kind kind);
   void run(const Reading& how, InputRefs inputs, HostTensor& logits, std::int64_t length);
   void make_room(Side& of, std::int64_t sequences, std::int64_t length, bool keep);
-  void check_length(std::int64_t length) const;
   const HostTensor& advance(std::span<const TokenId> tokens, const std::vector<bool>& done,
                             std::span<const std::int64_t> parents);
   void repeat_sequence(std::int64_t count);

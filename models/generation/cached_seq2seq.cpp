@@ -1,13 +1,10 @@
 #include "models/generation/cached_seq2seq.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <limits>
 
 #include "frontend/decode/decoding.h"
 #include "frontend/ops/ops.h"
-#include "ir/support/error.h"
 #include "models/generation/cache_states.h"
 #include "models/pretrained/seq2seq/seq2seq_lm.h"
 
@@ -143,11 +140,7 @@ const HostTensor& CachedSeq2Seq::start(std::span<const std::vector<TokenId>> pro
 }
 
 const HostTensor& CachedSeq2Seq::step(std::span<const TokenId> tokens, const std::vector<bool>& done) {
-  if (work_ == Work::beams || batch_ == 0 || std::ssize(tokens) != batch_ ||
-      (!done.empty() && done.size() != tokens.size()))
-    throw UserError(fmt::format("{} tokens and {} marks for {} sequences", tokens.size(), done.size(),
-                                work_ == Work::beams ? 0 : batch_),
-                    "generation_batch", "give one token for each sequence that was started");
+  check_step(tokens, done, work_ == Work::beams ? 0 : batch_);
   // A sequence that has ended repeats its last token; its logits are ignored.
   std::vector<TokenId> given(tokens.begin(), tokens.end());
   for (std::size_t i = 0; i < done.size(); ++i)
@@ -170,14 +163,8 @@ std::vector<SequenceModel::TokenId> CachedSeq2Seq::greedy(const std::vector<Toke
 std::vector<Beam> CachedSeq2Seq::beams(const std::vector<TokenId>& prompt, const BeamOptions& options) {
   check(options);
   read({&prompt, 1}, Work::beams, options.width);
-  return beam_search({model_.start_token()}, options, [&](auto sequences, auto parents) {
-    std::vector<TokenId> tokens;
-    for (const std::vector<TokenId>& sequence : sequences) tokens.push_back(sequence.back());
-    next(tokens, parents);
-    std::vector<std::vector<double>> rows;
-    for (std::int64_t i = 0; i < batch_; ++i) rows.push_back(logits_row(logits_, i));
-    return rows;
-  });
+  return search_beams({model_.start_token()}, nullptr, options,
+                      [&](auto tokens, auto parents) -> const HostTensor& { return next(tokens, parents); });
 }
 
 }  // namespace lathe

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -63,6 +64,25 @@ Executable compile_over(const Parameters& store, const ir::Graph& graph, const S
 
 /// Throws UserError [generation_prompt] if there are no prompts, or one has no tokens.
 void check_prompts(std::span<const std::vector<SequenceModel::TokenId>> prompts);
+
+/// Throws UserError [generation_length] for a sequence of more tokens than the model has positions.
+void check_positions(std::int64_t tokens, std::int64_t most_positions);
+
+/// Throws UserError [generation_batch] unless step() gets a token for each of the `sequences` that were started, and
+/// a mark for each or none.
+void check_step(std::span<const SequenceModel::TokenId> tokens, const std::vector<bool>& done,
+                std::int64_t sequences);
+
+/// Adds a token to each beam and returns the logits [width, vocab] of the next one. Beam i continues beam parents[i]
+/// of the call before.
+using ExtendBeams = std::function<const HostTensor&(std::span<const SequenceModel::TokenId> tokens,
+                                                    std::span<const std::int64_t> parents)>;
+
+/// Returns the most likely sequences after `opening`, for SequenceModel::beams(). `opening_logits` [1, vocab] are
+/// those of the token after it; if they are null, the first call of `extend` gets the last token of the opening.
+/// Throws UserErrors of beam_search().
+std::vector<Beam> search_beams(const std::vector<SequenceModel::TokenId>& opening, const HostTensor* opening_logits,
+                               const BeamOptions& options, const ExtendBeams& extend);
 
 /// Returns whether copying the weights to memory (Parameters::copy_to_memory) leaves at least as much memory free
 /// again.

@@ -34,6 +34,10 @@ struct ImportOptions {
   /// writes the new rows in place, after as many as the size of the input's dim. Its output is not declared.
   std::map<std::string, CachedInput> caches = {};
   Dim capacity = Dim("capacity");
+  /// ONNX: name of an input i64 [batch] that the graph gets in addition: the row of the batch whose cached rows each
+  /// sequence continues, such as for beams of a search. Empty: each continues its own. The first dim of all caches is
+  /// the batch.
+  std::string parents = {};
   /// ONNX: inputs that become states of their names, which runs read and do not change.
   std::set<std::string> states = {};
   /// Whether the outputs of the file become outputs of the graph. They are in ImportedGraph::outputs anyway.

@@ -57,6 +57,30 @@ TEST_CASE("caches: a merged decoder takes the branch with the cache, and writes 
   for (std::int64_t i = 0; i < rows.numel(); ++i) CHECK(rows.get(i) == expected[i]);
 }
 
+TEST_CASE("caches: with parents, each sequence continues the rows of another one") {
+  importing::ImportOptions options = cached_options();
+  options.parents = "from";
+  const importing::ImportedGraph imported = importing::import_graph(merged_decoder(2).write(), options);
+  Tensors arguments = imported.parameters.values();
+  arguments.set("input_ids", HostTensor::from_ints({2, 1}, {0, 2}));
+  arguments.set("from", HostTensor::from_ints({2}, {1, 1}));
+  arguments.set("past_key_values.0.key_cache", HostTensor::from({2, 1, 2, 2}, {7, 7, 8, 8, 4, 5, 6, 6}));
+  const Tensors results = ir::interpret(imported.graph.finish(), arguments, {.dims = {{"past", 1}}});
+  CHECK(results.at("sums").get(1) == 5 + 10);
+  CHECK(results.at("sums").get(3) == 5 + 30);
+  const HostTensor& rows = results.at("past_key_values.0.key_cache");
+  const double expected[] = {4, 5, 1, 10, 4, 5, 3, 30};
+  for (std::int64_t i = 0; i < rows.numel(); ++i) CHECK(rows.get(i) == expected[i]);
+  options.caches.clear();
+  CHECK_THAT(import_error(merged_decoder(2), options), Contains("'from' are parents of cached rows, and no input has "
+                                                                "such rows  [argument_unknown]"));
+  options = cached_options();
+  options.parents = "from";
+  options.caches["past_key_values.0.key"].dim = 0;
+  CHECK_THAT(import_error(merged_decoder(0), options),
+             Contains("'past_key_values.0.key' joins new rows along its batch  [argument_shape]"));
+}
+
 TEST_CASE("caches: other shapes, dims and outputs are errors") {
   importing::ImportOptions options = cached_options();
   options.shapes["past_key_values.0.key"] = {Dim("batch"), 2, Dim("past"), 2};

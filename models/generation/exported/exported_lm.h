@@ -15,9 +15,11 @@ namespace lathe {
 /// A decoder from an ONNX file with a cache, as optimum and transformers export it, compiled for generation. Inputs:
 ///   input_ids i64 [B, T]; attention_mask i64 [B, past + T] and position_ids i64 [B, T], both optional
 ///   past_key_values.* [B, heads, past, size], whose outputs present.* join them with the new rows; they become
-///   states use_cache_branch, optional: the model takes the branch with the cache
+///   states
+///   use_cache_branch, optional: the model takes the branch with the cache
 /// Its output is logits [B, T, vocab]. Sequences of different lengths are padded on the left, which takes both
-/// optional inputs. There is no beam search.
+/// optional inputs. A file with a fixed batch takes that many sequences [exported_inputs]. Beam search imports the
+/// file again, so that each step reorders the cached rows by the parents of the beams.
 class ExportedLm final : public SequenceModel {
  public:
   /// Reads the file. Its weights stay mapped. Throws UserErrors of importing::import_graph(); [exported_inputs] for
@@ -32,14 +34,15 @@ class ExportedLm final : public SequenceModel {
   std::vector<TokenId> opening(const std::vector<TokenId>& prompt) const override { return prompt; }
   std::int64_t most_positions() const override { return most_positions_; }
   std::int64_t vocabulary_size() const override { return vocabulary_; }
-  /// Throws UserError [exported_options].
   std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
   const Parameters& weights() const { return graph_.weights(); }
 
  private:
-  void import();
-  void read(const DimBindings& sizes, const std::vector<TokenId>& ids, std::int64_t count);
+  void read(const DimBindings& sizes, const std::vector<TokenId>& ids, std::int64_t count,
+            std::span<const std::int64_t> parents = {});
+  const HostTensor& advance(std::span<const TokenId> tokens, std::span<const std::int64_t> parents);
+  void repeat_sequence(std::int64_t count);
   void make_room(std::int64_t length, bool keep);
 
   std::filesystem::path file_;

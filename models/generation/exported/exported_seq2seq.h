@@ -18,7 +18,9 @@ namespace lathe {
 ///             past_key_values.*.decoder.* [B, heads, past, size], whose outputs present.* join them with the new
 ///             rows; past_key_values.*.encoder.* [B, heads, S, size]; use_cache_branch
 /// Past keys and values become states. The decoder's output is logits [B, 1, vocab]. Prompts of different lengths are
-/// padded on the right, which takes both masks. There is no beam search.
+/// padded on the right, which takes both masks. A file with a fixed batch takes that many sequences
+/// [exported_inputs]. Beam search imports the decoder again, so that each step reorders the cached rows by the
+/// parents of the beams; the beams have copies of the keys and values of the encoder's states.
 class ExportedSeq2Seq final : public SequenceModel {
  public:
   struct Tokens {
@@ -35,7 +37,6 @@ class ExportedSeq2Seq final : public SequenceModel {
   std::vector<TokenId> opening(const std::vector<TokenId>& /*prompt*/) const override { return {tokens_.start}; }
   std::int64_t most_positions() const override { return most_positions_; }
   std::int64_t vocabulary_size() const override { return vocabulary_; }
-  /// Throws UserError [exported_options].
   std::vector<Beam> beams(const std::vector<TokenId>& prompt, const BeamOptions& options) override;
 
   /// The weights of the decoder.
@@ -49,10 +50,14 @@ class ExportedSeq2Seq final : public SequenceModel {
   void import_encoder(const std::filesystem::path& file);
   void import_step(const std::filesystem::path& file);
   void import_first(const std::filesystem::path& file);
-  /// Runs a graph with `ids` as its input_ids.
-  void run(Part& part, const HostTensor& ids, const DimBindings& dims = {});
-  const HostTensor& next(std::span<const TokenId> tokens);
+  /// Runs a graph with `ids` as its input_ids. With `parents`, each sequence continues the cached rows of another.
+  void run(Part& part, const HostTensor& ids, const DimBindings& dims = {},
+           std::span<const std::int64_t> parents = {});
+  /// Runs the encoder on the prompts, and gives the keys and values of its states to `copies` sequences per prompt.
+  void read(std::span<const std::vector<TokenId>> prompts, std::int64_t copies);
+  const HostTensor& next(std::span<const TokenId> tokens, std::span<const std::int64_t> parents = {});
 
+  std::filesystem::path step_file_;
   SequenceModelOptions options_;
   Tokens tokens_;
   std::int64_t most_positions_ = 0, vocabulary_ = 0;

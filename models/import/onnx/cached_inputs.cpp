@@ -18,8 +18,27 @@ Tensor CachedInputs::add(const Graph& graph, const std::string& input, DType dty
   Shape rows = shape;
   rows.set(how.dim, options_.capacity);
   const Tensor state = graph.state(input + "_cache", dtype, rows);
-  caches_.push_back({input, how.output, how.dim, state, state.slice(how.dim, 0, shape[how.dim].unnamed())});
+  const Tensor before = options_.parents.empty() ? state : of_parents(graph, input, state);
+  caches_.push_back({.input = input,
+                     .output = how.output,
+                     .dim = how.dim,
+                     .state = state,
+                     .before = before,
+                     .past = before.slice(how.dim, 0, shape[how.dim].unnamed())});
   return caches_.back().past;
+}
+
+Tensor CachedInputs::of_parents(const Graph& graph, const std::string& input, const Tensor& state) {
+  if (options_.caches.at(input).dim == 0)
+    throw UserError(fmt::format("{}: the input '{}' joins new rows along its batch", file_, input), "argument_shape",
+                    "cached rows of other sequences need a batch as dim 0");
+  const Dim batch = state.size(0).unnamed();
+  if (parents_.is_empty()) parents_ = graph.input(options_.parents, i64, {batch});
+  if (parents_.size(0) != batch)
+    throw UserError(fmt::format("{}: the input '{}' has a batch of {}, and others have {}", file_, input,
+                                batch.to_string(), parents_.size(0).to_string()),
+                    "argument_shape", "all caches have the same batch");
+  return gather(state, parents_, 0);
 }
 
 bool CachedInputs::contains(const Tensor& past) const {
@@ -36,7 +55,7 @@ std::optional<Tensor> CachedInputs::join(const Tensor& past, const Tensor& rows,
     const Dim before = past.size(dim).unnamed(), added = rows.size(dim).unnamed();
     const Graph graph = rows.graph();
     const Tensor positions = graph.arange(added, i64) + graph.dim_value(before);
-    const Tensor updated = update_rows(cache.state, positions, rows, dim);
+    const Tensor updated = update_rows(cache.before, positions, rows, dim);
     graph.update(cache.state, updated);
     cache.joined = updated.slice(dim, 0, before + added);
     return cache.joined;
@@ -72,6 +91,10 @@ bool CachedInputs::is_output(std::string_view output, const Tensor& value) const
 }
 
 void CachedInputs::require_outputs() const {
+  if (!options_.parents.empty() && parents_.is_empty())
+    throw UserError(
+        fmt::format("{}: '{}' are parents of cached rows, and no input has such rows", file_, options_.parents),
+        "argument_unknown", "name the inputs of past keys and values as caches");
   for (const auto& [input, how] : options_.caches)
     if (std::ranges::none_of(caches_, [&](const Cache& cache) { return cache.input == input && cache.has_output; }))
       throw UserError(fmt::format("{} has no input '{}' with an output '{}'", file_, input, how.output),

@@ -17,6 +17,8 @@ class CachedInputs final : public importing::PastRows {
 
   bool contains(std::string_view input) const { return options_.caches.contains(std::string(input)); }
   /// Declares the state of an input of this type, with `capacity` rows. Returns its first rows, which are the input.
+  /// Throws UserError [argument_shape] for a dim that it does not have, and for a batch that differs from that of
+  /// other inputs.
   Tensor add(const Graph& graph, const std::string& input, DType dtype, const Shape& shape);
   bool contains(const Tensor& past) const override;
   std::optional<Tensor> join(const Tensor& past, const Tensor& rows, int dim) override;
@@ -25,22 +27,27 @@ class CachedInputs final : public importing::PastRows {
   /// Returns whether an output is the value of a cache. Throws UserError [import_unsupported] if it is another value
   /// than the input joined with new rows.
   bool is_output(std::string_view output, const Tensor& value) const;
-  /// Throws UserError [argument_unknown] for an input or output that the model does not have.
+  /// Throws UserError [argument_unknown] for an input or output that the model does not have, and for parents without
+  /// a cache.
   void require_outputs() const;
 
  private:
   struct Cache {
     std::string input, output;
     int dim;
-    Tensor state, past;
+    Tensor state, before;  ///< `before`: with the rows of each sequence's parent
+    Tensor past;
     Tensor joined = {};  ///< empty until a node joins the rows
     mutable bool has_output = false;
   };
+  /// Returns a state [batch, ..] with the rows of each sequence's parent.
+  Tensor of_parents(const Graph& graph, const std::string& input, const Tensor& state);
   static bool is_past(const Cache& cache, const Tensor& past);
 
   const importing::ImportOptions& options_;
   std::string file_;
   std::vector<Cache> caches_;
+  Tensor parents_ = {};  ///< empty until the first cache needs it
 };
 
 }  // namespace lathe::onnx

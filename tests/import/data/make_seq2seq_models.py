@@ -6,7 +6,8 @@ python3 tests/import/data/make_seq2seq_models.py
 
 t5 has encoder_model.onnx and decoder_model_merged.onnx, of torch's exporter; bart has encoder_model.onnx,
 decoder_model.onnx and decoder_with_past_model.onnx, of its TorchScript exporter. `prompts.json` has the tokens that
-transformers chooses after each prompt, without a cache, and ONNX Runtime with the files.
+transformers chooses after each prompt, without a cache, and ONNX Runtime with the files. Its `beams` are the sequences
+that beam search of transformers finds, best first, and their scores.
 """
 
 import os
@@ -24,6 +25,7 @@ from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 from make_models import FOLDER, write_json
 
 PROMPTS = [[3, 14, 15, 9, 5, 6, 8], [5, 3, 20], [4, 4, 9, 21, 11]]
+END, PADDING = 20, 24  # of beam search; no token of the vocabulary is padding
 DYNAMIC = torch.export.Dim.DYNAMIC
 
 
@@ -247,6 +249,29 @@ def own_texts(model, count):
     return texts
 
 
+@torch.no_grad()
+def own_beams(model, width=3, count=9):
+    """The beams of each prompt without the start token. The end token is one that some of them contain."""
+    start, found = model.config.decoder_start_token_id, {"width": width, "longest": count, "ids": [], "scores": []}
+    found["end"] = END
+    model.generation_config = transformers.GenerationConfig(
+        num_beams=width,
+        num_return_sequences=width,
+        max_new_tokens=count,
+        decoder_start_token_id=start,
+        pad_token_id=PADDING,
+        eos_token_id=END,
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    for prompt in PROMPTS:
+        result = model.generate(torch.tensor([prompt]))
+        ids = [[token for token in row[1:] if token != PADDING] for row in result.sequences.tolist()]
+        found["ids"].append(ids)
+        found["scores"].append([round(score, 6) for score in result.sequences_scores.tolist()])
+    return found
+
+
 def write(name, model, files, decoders, count=12):
     folder = os.path.join(FOLDER, name)
     os.makedirs(folder, exist_ok=True)
@@ -255,7 +280,7 @@ def write(name, model, files, decoders, count=12):
         onnx.save(saved, os.path.join(folder, file + ".onnx"))
     texts = own_texts(model, count)
     assert texts == runtime_texts(files["encoder_model"], *decoders, model.config.decoder_start_token_id, count)
-    write_json(folder, "prompts.json", {"prompts": PROMPTS, "texts": texts})
+    write_json(folder, "prompts.json", {"prompts": PROMPTS, "texts": texts, "beams": own_beams(model)})
     keys = ("decoder_start_token_id", "pad_token_id", "max_position_embeddings", "is_encoder_decoder", "model_type")
     config = {key: getattr(model.config, key) for key in keys if hasattr(model.config, key)}
     write_json(folder, "config.json", {**config, "eos_token_id": None})

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,8 @@
 #include "ir/tensor/graph.h"
 #include "ir/tensor/op/op.h"
 #include "models/generation/sequence_model.h"
+#include "runtime/files/file_io.h"
+#include "tests/runtime/files/files_scratch.h"
 #include "tests/support/kernels/kernel_store.h"
 #include "tests/support/texts/test_data.h"
 
@@ -28,6 +31,33 @@ struct ExportedCases {
 inline ExportedCases exported_cases(const std::string& model) {
   const auto json = nlohmann::json::parse(std::ifstream(exported_file(model, "prompts.json")));
   return {json.at("prompts").get<std::vector<Ids>>(), json.at("texts").get<std::vector<Ids>>()};
+}
+
+/// A beam search of transformers, and what it finds after each prompt: the tokens of each beam, and their scores.
+struct ExportedBeams {
+  BeamOptions options;
+  std::vector<std::vector<Ids>> ids;
+  std::vector<std::vector<double>> scores;
+};
+inline ExportedBeams exported_beams(const std::string& model) {
+  const auto json = nlohmann::json::parse(std::ifstream(exported_file(model, "prompts.json"))).at("beams");
+  const std::int64_t width = json.at("width");
+  return {
+      .options = {.width = width, .results = width, .longest = json.at("longest"), .end_tokens = {json.at("end")}},
+      .ids = json.at("ids").get<std::vector<std::vector<Ids>>>(),
+      .scores = json.at("scores").get<std::vector<std::vector<double>>>()};
+}
+
+/// Writes a file whose dims "batch_size" are the number 1.
+inline void fix_batch(const std::filesystem::path& from, const std::filesystem::path& to) {
+  // A dim of 12 bytes: its name becomes a number, in a varint of 9 bytes, and an empty description.
+  const std::string name = "\x12\nbatch_size";
+  const std::string one = "\x08\x81" + std::string(7, '\x80') + std::string("\0\x1a\0", 3);
+  std::string bytes = read_file(from, 1 << 20);
+  REQUIRE(bytes.find(name) != std::string::npos);
+  for (std::size_t at = bytes.find(name); at != std::string::npos; at = bytes.find(name, at))
+    bytes.replace(at, name.size(), one);
+  spit(to, bytes);
 }
 
 inline SequenceModelOptions with_chunk(std::int64_t chunk) {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "frontend/decode/decoding.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "ir/tensor/op/op.h"
 #include "ir/tensor/text/printer.h"
@@ -109,6 +110,70 @@ TEST_CASE("exported decoder: the caches of grouped attention are states, and sho
   CHECK(last_logits({7, 7, 5, 3}, {1, 1, 1, 1}) != padded);
 }
 
+namespace {
+
+/// Beam search that reads each beam as a prompt of its own in each step.
+std::vector<Beam> beams_of_prompts(const std::filesystem::path& file, const Ids& prompt, const BeamOptions& options) {
+  ExportedLm model(file, 32, with_chunk(512));
+  return beam_search(prompt, options, [&](std::span<const Ids> sequences, std::span<const std::int64_t>) {
+    const HostTensor& logits = model.start(sequences);
+    std::vector<std::vector<double>> rows;
+    for (std::int64_t i = 0; i < std::ssize(sequences); ++i) rows.push_back(logits_row(logits, i));
+    return rows;
+  });
+}
+
+void check_same(const std::vector<Beam>& found, const std::vector<Beam>& expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CHECK(found[i].tokens == expected[i].tokens);
+    CHECK(found[i].score == Approx(expected[i].score).margin(1e-5));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("exported decoder: beams are those of a search without a cache") {
+  for (const std::string decoder : {"decoder", "grouped_decoder"}) {
+    INFO(decoder);
+    const std::filesystem::path file = exported_file(decoder, "model.onnx");
+    const Cases known = exported_cases(decoder);
+    ExportedLm model(file, 32, with_chunk(4));
+    for (const BeamOptions& options : {BeamOptions{.width = 3, .results = 3, .longest = 9, .end_tokens = {4}},
+                                       BeamOptions{.width = 2, .results = 2, .longest = 1}})
+      for (const Ids& prompt : known.prompts)
+        check_same(model.beams(prompt, options), beams_of_prompts(file, prompt, options));
+    // A search with one beam takes the most likely tokens.
+    Ids text = known.prompts[1];
+    text.insert(text.end(), known.texts[1].begin(), known.texts[1].end());
+    CHECK(model.beams(known.prompts[1], {.width = 1, .longest = 12})[0].tokens == text);
+    // A search ends the sequences before, and others start after it.
+    CHECK(error_label([&] { model.step(Ids{1}); }) == "generation_batch");
+    CHECK(generated(model, {known.prompts[0]}, 12)[0] == known.texts[0]);
+  }
+}
+
+TEST_CASE("exported decoder: steps of a beam search reorder the cached rows, and write the new ones in place") {
+  importing::ImportOptions options = with_states(4, true);
+  options.parents = "parents";
+  const ir::Graph graph = ir::dce(importing::import_graph(model_file(), options).graph.finish());
+  CHECK_THAT(ir::print(graph), Contains("input %parents: i64[B]"));
+  CHECK(test::most_readers(graph) == 1);
+}
+
+TEST_CASE("exported decoder: a file with a fixed batch takes that many sequences") {
+  const test::ScratchFolder folder;
+  std::string text;
+  test::fix_batch(model_file(), folder / "decoder.onnx");
+  const Cases known = exported_cases("decoder");
+  ExportedLm model(folder / "decoder.onnx", 32, with_chunk(512));
+  CHECK(generated(model, {known.prompts[0]}, 12)[0] == known.texts[0]);
+  CHECK(error_label([&] { model.start(known.prompts); }, &text) == "exported_inputs");
+  CHECK_THAT(text, Contains("decoder.onnx: the input 'input_ids' has a fixed batch of 1, and there are 2 sequences"));
+  CHECK(error_label([&] { model.beams(known.prompts[0], {.width = 3}); }, &text) == "exported_inputs");
+  CHECK_THAT(text, Contains("a fixed batch of 1, and there are 3 sequences") && Contains("without --beams"));
+}
+
 TEST_CASE("exported decoder: a decoder that reads an encoder is an error that names its input") {
   const test::ScratchFolder folder;
   std::string text;
@@ -140,6 +205,13 @@ TEST_CASE("exported decoder: a directory with its tokenizer generates text") {
   std::size_t tokens = 0;
   for (const std::string& piece : generator.generate(prompt, options)) tokens += piece.empty() ? 0 : 1;
   CHECK(tokens == 32 - known.prompts[0].size());
+  options.beams = {.width = 2, .results = 2};
+  const BeamOptions search{.width = 2, .results = 2, .longest = 26};
+  const std::vector<Beam> beams = beams_of_prompts(model_file(), known.prompts[0], search);
+  const std::vector<Generator::BeamText> found = generator.beams(prompt, options);
+  REQUIRE(found.size() == 2);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    CHECK(found[i].tokens == Ids(beams[i].tokens.begin() + 6, beams[i].tokens.end()));
   CHECK(error_label([&] { (void)Generator::load(folder.path(), {}, {}, folder.path()); }) == "exported_options");
 }
 
@@ -149,7 +221,8 @@ TEST_CASE("exported decoder: other files and options are errors") {
   CHECK(error_label([&] { ExportedLm(test_data("import/data/gpt2/model.onnx"), 32); }, &text) == "exported_inputs");
   CHECK_THAT(text, Contains("model.onnx"));
   ExportedLm model(model_file(), 32, with_chunk(4));
-  CHECK(error_label([&] { model.beams({1}, {}); }) == "exported_options");
+  CHECK(error_label([&] { model.beams({1}, {.width = 0}); }) == "decoding_options");
+  CHECK(error_label([&] { model.beams(Ids(32, 1), {.width = 2, .longest = 2}); }) == "generation_length");
   CHECK(error_label([&] { model.step(Ids{1}); }) == "generation_batch");
   CHECK(error_label([&] { model.start(std::vector<Ids>{Ids(33, 1)}); }) == "generation_length");
   CHECK(error_label([&] { model.start(std::vector<Ids>{{1, 99}}); }) == "index_range");

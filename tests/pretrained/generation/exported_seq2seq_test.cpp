@@ -53,6 +53,42 @@ TEST_CASE("exported seq2seq: tokens are those of transformers, for prompts alone
   }
 }
 
+TEST_CASE("exported seq2seq: beams are those of transformers") {
+  for (const std::string name : {"t5", "bart"}) {
+    INFO(name);
+    const test::ExportedCases known = exported_cases(name);
+    const test::ExportedBeams expected = test::exported_beams(name);
+    ExportedSeq2Seq model = seq2seq(name);
+    for (std::size_t i = 0; i < known.prompts.size(); ++i) {
+      const std::vector<Beam> found = model.beams(known.prompts[i], expected.options);
+      REQUIRE(found.size() == expected.ids[i].size());
+      for (std::size_t k = 0; k < found.size(); ++k) {
+        CHECK(Ids(found[k].tokens.begin() + 1, found[k].tokens.end()) == expected.ids[i][k]);
+        CHECK(found[k].score == Approx(expected.scores[i][k]).margin(2e-5));
+      }
+    }
+    // One beam takes the most likely tokens. A search ends the sequences before, and others start after it.
+    const std::vector<Beam> one = model.beams(known.prompts[0], {.width = 1, .longest = 12});
+    CHECK(Ids(one[0].tokens.begin() + 1, one[0].tokens.end()) == known.texts[0]);
+    CHECK(error_label([&] { model.step(Ids{1}); }) == "generation_batch");
+    CHECK(generated(model, known.prompts, 12) == known.texts);
+  }
+}
+
+TEST_CASE("exported seq2seq: files with a fixed batch take that many sequences") {
+  const test::ScratchFolder folder;
+  for (const char* name : {"encoder_model.onnx", "decoder_model.onnx", "decoder_with_past_model.onnx"})
+    test::fix_batch(exported_file("bart", name), folder / name);
+  const test::ExportedCases known = exported_cases("bart");
+  ExportedSeq2Seq model(*find_exported(folder.path()), {.start = 2, .padding = 1}, 32, with_chunk(512));
+  CHECK(generated(model, {known.prompts[0]}, 12)[0] == known.texts[0]);
+  std::string text;
+  CHECK(error_label([&] { model.start(known.prompts); }, &text) == "exported_inputs");
+  CHECK_THAT(text, Contains("encoder_model.onnx: the input") && Contains("a fixed batch of 1, and there are 3"));
+  CHECK(error_label([&] { model.beams(known.prompts[0], {.width = 2}); }, &text) == "exported_inputs");
+  CHECK_THAT(text, Contains("decoder_with_past_model.onnx: the input") && Contains("and there are 2 sequences"));
+}
+
 TEST_CASE("exported seq2seq: keys and values are states, and those of new tokens are written in place") {
   const Dim B{"B"}, S{"S"}, past{"past"};
   importing::ImportOptions options;
@@ -120,7 +156,7 @@ TEST_CASE("exported seq2seq: missing files, other inputs and options are errors"
   CHECK_THAT(text, Contains("the input 'attention_mask' is not that of a decoder with an encoder"));
   CHECK(label({step, encoder, first}, {.dtype = bf16}) == "exported_options");
   ExportedSeq2Seq model = seq2seq("bart");
-  CHECK(error_label([&] { model.beams({1}, {}); }) == "exported_options");
+  CHECK(error_label([&] { model.beams({1}, {.width = 2, .results = 3}); }) == "decoding_options");
   CHECK(error_label([&] { model.step(Ids{1}); }) == "generation_batch");
   CHECK(error_label([&] { model.start({}); }) == "generation_prompt");
   CHECK(error_label([&] { model.start(std::vector<Ids>{{1, 99}}); }) == "index_range");
