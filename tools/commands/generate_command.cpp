@@ -293,7 +293,11 @@ void add_beam_options(CLI::App& command, GenerateOptions& o) {
 void add_generate(CLI::App& app) {
   auto o = std::make_shared<GenerateOptions>();
   CLI::App* command = app.add_subcommand("generate", "Generate text with a Hugging Face model");
-  command->add_option("DIR", o->folder, "Directory of a model with its tokenizer, or adapter directory")->required();
+  command
+      ->add_option("DIR", o->folder,
+                   "Directory of a model with its tokenizer (.safetensors files, or a decoder with a cache as ONNX "
+                   "files), or adapter directory")
+      ->required();
   add_adapter_option(*command, o->adapter);
   command->add_option("PROMPT", o->prompts, "Prompts, generated as one batch (default: standard input)");
   command->add_option("-f,--file", o->file, "File with a prompt; - is standard input");
