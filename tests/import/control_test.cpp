@@ -126,9 +126,9 @@ TEST_CASE("control: loops of the run without a limit, or with rows for each iter
 TEST_CASE("control: iterations are counted at import if the condition follows from known states") {
   ModelWriter model;
   model.input("x", {"n"}).integers("limit", {}, {std::numeric_limits<std::int64_t>::max()});
-  model.integers("count", {}, {0}).integers("step", {}, {2}).integers("end", {}, {7}).floats("half", {}, {0.5});
+  model.integers("count", {}, {1}).integers("step", {}, {2}).integers("end", {}, {14}).floats("half", {}, {0.5});
   const Message body = graph_of(
-      {node_message("a", "Add", {"k", "step"}, {"next_k"}), node_message("l", "Less", {"next_k", "end"}, {"more"}),
+      {node_message("a", "Mul", {"k", "step"}, {"next_k"}), node_message("l", "Less", {"next_k", "end"}, {"more"}),
        node_message("m", "Mul", {"state", "half"}, {"next"}), node_message("k", "Identity", {"next"}, {"kept"})},
       {"i", "go", "k", "state"}, {"more", "next_k", "next", "kept"});
   model.node("/Loop", "Loop", {"limit", "", "count", "x"}, {"k_last", "last", "all"},
@@ -136,7 +136,7 @@ TEST_CASE("control: iterations are counted at import if the condition follows fr
   const importing::ImportedGraph imported =
       importing::import_graph(model.output("k_last").output("last").output("all").write());
   const Tensors results = run_imported(imported, {{"x", floats({2}, {16, 32})}}, false);
-  CHECK(results.at("k_last").get_int(0) == 8);
+  CHECK(results.at("k_last").get_int(0) == 16);
   CHECK(numbers_of(results.at("last")) == std::vector<double>{1, 2});
   CHECK(numbers_of(results.at("all")) == std::vector<double>{8, 16, 4, 8, 2, 4, 1, 2});
 }

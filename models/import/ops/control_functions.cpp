@@ -10,6 +10,8 @@
 #include "ir/ops/lookups.h"
 #include "ir/support/error.h"
 #include "ir/tensor/loop_views.h"
+#include "models/import/ops/dim_functions.h"
+#include "models/import/ops/loop_trips.h"
 #include "models/import/ops/tensor_functions.h"
 
 namespace lathe::importing {
@@ -115,6 +117,8 @@ class LoopImport {
  public:
   LoopImport(const OpCall& call, const SourceLoop& loop) : call_(call), loop_(loop) {}
 
+  bool has_limit() const { return loop_.limit && loop_.limit->value().value_or(0) < most_trips; }
+
   /// Returns a loop whose condition stays true; nothing if it may not.
   std::optional<Results> endless(const Dim& trips, bool requires_true) const {
     bool stays_true = true;
@@ -125,6 +129,28 @@ class LoopImport {
     };
     const LoopResults results = scan(carries(), {call_.graph().arange(trips, i64)}, run);
     return stays_true ? std::optional(results_of(results)) : std::nullopt;
+  }
+
+  /// Returns the number of iterations if a counter ends the loop; nothing for other conditions. The body is added to
+  /// a loop that nothing reads, since it may read values around it.
+  std::optional<Dim> until_counted(bool starts) const {
+    std::optional<Countdown> countdown;
+    const auto run = [&](std::span<const Tensor> states, std::span<const Tensor> elements) {
+      const Results values = iteration(elements[0], {states.begin(), states.end()}, elements[0].graph());
+      countdown = countdown_of({.index = elements[0], .states = states, .first = loop_.states, .results = values});
+      return LoopStep{.carries = {states.begin(), states.end()}};
+    };
+    scan(carries(), {call_.graph().arange(1, i64)}, run, {.name = "compared"});
+    if (!countdown || (!starts && !begins(*countdown, loop_.condition.in(call_.graph())))) return std::nullopt;
+    const std::optional<TripCount> count = trip_count(*countdown, starts ? 1 : 0);
+    if (!count) return std::nullopt;
+    if (!has_limit()) {
+      if (count->least) require_trips(call_, *count);
+      return count->trips;
+    }
+    // A limit that is not above `trips` is the number of iterations, also where that is less than `least`.
+    const std::optional<Dim> trips = smaller(*loop_.limit, count->trips);
+    return trips && (!count->least || *trips == *loop_.limit) ? trips : std::nullopt;
   }
 
   /// Runs iterations on the values that are known, in the body of a loop that nothing reads, since a body may read
@@ -251,16 +277,18 @@ Results source_loop(const OpCall& call, const SourceLoop& loop) {
   const LoopImport import(call, loop);
   const std::optional<bool> starts = loop.condition.is_absent() ? true : known(call, loop.condition);
   if (starts == false) return *import.endless(0, false);
-  const bool has_limit = loop.limit && loop.limit->value().value_or(0) < most_trips;
-  if (has_limit && starts)
+  if (import.has_limit() && starts)
     if (std::optional<Results> results = import.endless(*loop.limit, true)) return *std::move(results);
+  if (const std::optional<Dim> trips = import.until_counted(starts.has_value()))
+    return *import.endless(*trips, false);
   if (starts)
     if (const std::optional<std::int64_t> trips = import.counted()) return *import.endless(*trips, false);
-  if (has_limit) return import.masked();
-  call.fail("the condition is computed at run time, and no number of iterations limits the loop",
-            "import_unsupported",
-            "Lathe's loops have a number of iterations that follows from constants and sizes: give the loop a limit, "
-            "after which its condition is false");
+  if (import.has_limit()) return import.masked();
+  call.fail(
+      "the condition is computed at run time, and no number of iterations limits the loop", "import_unsupported",
+      "Lathe's loops have a number of iterations that follows from constants and sizes: let the condition compare "
+      "a counter with such a number, as i + 1 < n does; give the numbers that it depends on at import; or give "
+      "the loop a limit, after which its condition is false");
 }
 
 }  // namespace lathe::importing

@@ -29,8 +29,9 @@ struct SourceLoop {
 };
 
 /// Returns the states after the last iteration, then the stacked values. The number of iterations is that of the
-/// limit if the condition stays true; one that is counted at import, from the states that are known; or that of the
-/// limit with states that do not change after the end. Throws UserError [import_unsupported] for other loops.
+/// limit if the condition stays true; that after which a counter has passed a number or size (loop_trips.h); one that
+/// is counted at import, from the states that are known; or that of the limit with states that do not change after
+/// the end. Throws UserError [import_unsupported] for other loops.
 Results source_loop(const OpCall& call, const SourceLoop& loop);
 
 /// Returns the results of a loop, carries first.
