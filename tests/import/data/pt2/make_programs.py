@@ -228,7 +228,7 @@ class Prefix(nn.Module):
 
 
 class Control(nn.Module):
-    """A branch, loops over the rows of x, and a loop whose iterations are counted."""
+    """A branch, loops over the rows of x, and loops whose iterations are counted: 3, and as many as x has rows."""
 
     def __init__(self):
         super().__init__()
@@ -248,7 +248,8 @@ class Control(nn.Module):
         mapped = each(lambda row, bias: torch.sin(row) * bias, x, self.fc.bias)
         start = (torch.tensor(0), x.detach())
         _, halved = while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z * 0.5 + 1), start)
-        return {"chosen": chosen, "last": last, "rows": rows, "mapped": mapped, "halved": halved}
+        _, summed = while_loop(lambda i, z: i < x.shape[0], lambda i, z: (i + 1, z + i), start)
+        return {"chosen": chosen, "last": last, "rows": rows, "mapped": mapped, "halved": halved, "summed": summed}
 
 
 class Experts(nn.Module):
