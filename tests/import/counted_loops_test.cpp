@@ -147,7 +147,7 @@ TEST_CASE("counted loops: comparisons of counters with sizes, in all forms") {
         Counts{1, 2, 3, 6});
   CHECK(trips({.body = with_counter({{"Mul", {"k", "c2"}, "twice"}, {"Less", {"twice", "2n"}, "more"}})}, few) ==
         Counts{1, 2, 3, 6});
-  // Numbers alone, also more than are counted one by one; a condition that is false at once.
+  // Numbers alone, also above 1000; a condition that is false at once.
   CHECK(trips({.body = with_counter({{"Less", {"next", "c2500"}, "more"}})}, {1}) == Counts{2500});
   CHECK(trips({.body = with_counter({{"Less", {"next", "down"}, "more"}})}, {1}) == Counts{1});
 }

@@ -230,6 +230,7 @@ const HostTensor& ExportedSeq2Seq::step(std::span<const TokenId> tokens, const s
 
 std::vector<Beam> ExportedSeq2Seq::beams(const std::vector<TokenId>& prompt, const BeamOptions& options) {
   check(options);
+  step_.graph.check_sequences(options.width);
   if (!step_.graph.has_beams()) {
     importing::ImportOptions how = decoder_options(step_file_, true);
     how.parents = "parents";

@@ -24,7 +24,10 @@ struct Counter {
 };
 
 std::optional<Counter> counter(AffineReader& reader, const LoopIteration& iteration, std::size_t i) {
-  const std::optional<DimTensor> first = iteration.first[i].dims();
+  const Value& start = iteration.first[i];
+  // A state of the graph has another number in each run than in the file.
+  const bool is_state = start.numbers() && !start.constant();
+  const std::optional<DimTensor> first = is_state ? std::nullopt : start.dims();
   const auto next = computed_in(iteration.results[i + 1], iteration.index.builder());
   if (!first || first->elements.size() != 1 || !is_small(first->elements[0]) || !next) return std::nullopt;
   const std::optional<AffineValue> value = reader.value(*next);
