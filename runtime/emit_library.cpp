@@ -85,8 +85,8 @@ class Planner {
  private:
   void add(const LibraryGraph& given, std::span<const Target> targets) {
     require_one_process(given.graph);
-    const ir::Graph graph = requested_graph(
-        given.graph, {.sizes = options_.sizes, .evaluation = options_.evaluation, .lower = lower_});
+    const ir::Graph graph =
+        requested_graph(given.graph, {.sizes = options_.sizes, .evaluation = options_.evaluation, .lower = lower_});
     for (std::string& name : ir::unbound_dims(given.graph, {}))
       (options_.sizes.contains(name) ? used_sizes_ : graph_dims_).insert(std::move(name));
     LibraryFunction function{.name = given.name};

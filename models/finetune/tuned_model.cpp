@@ -9,7 +9,6 @@
 #include "models/finetune/step_graph.h"
 #include "runtime/files/paths.h"
 #include "runtime/files/sha256.h"
-#include "runtime/parameters/lend.h"
 
 namespace lathe {
 
@@ -71,7 +70,7 @@ HostTensor TunedModel::start_of(const ir::Graph& step, const std::string& name, 
   if (!weights.contains(name)) return initial_value(step, name, {}, seed);
   const HostTensor& value = weights.get(name);
   const bool is_full = value.dtype() == f32 || value.dtype() == f64;
-  return is_full || std::ranges::count(trained_, name) == 0 ? lend(value, weights.store()) : value.cast(f32);
+  return is_full || std::ranges::count(trained_, name) == 0 ? weights.share(name) : value.cast(f32);
 }
 
 Parameters TunedModel::whole_weights(const Trainer& trainer, const AveragedWeights& averages) const {

@@ -255,7 +255,7 @@ void CpuRunner::make_plan(const DimBindings& dims) {
   plan_for(largest);
   if (!has_room(planned)) plan_for(dims);  // a temporary can shrink as a dim grows
   planned.groupings.clear();
-  // Those of runs with few and with many rows, so that a change between them allocates nothing.
+  // One for runs with few rows and one for runs with more, so that a change between them allocates nothing.
   for (const bool is_below : {true, false}) {
     std::vector<bool> skips;
     for (const Launch& launch : program_.launches)

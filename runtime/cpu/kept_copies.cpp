@@ -52,7 +52,7 @@ std::span<std::byte> KeptCopies::memory(int launch) const {
 
 bool KeptCopies::is_current(int launch, std::span<StoredTensor* const> states) const {
   const Copy& copy = copies_[launch];
-  if (!copy.is_packed || copy.borrowed_count != writes_of_borrowed_memory()) return false;
+  if (!copy.is_packed || copy.shared_count != writes_of_shared_memory()) return false;
   return std::ranges::all_of(copy.sources, [&](const Source& source) {
     const WriteCount& writes = states[source.state]->writes;
     return writes && writes == source.writes && *writes == source.count;
@@ -65,7 +65,7 @@ void KeptCopies::note(int launch, std::span<StoredTensor* const> states) {
     source.writes = states[source.state]->writes;
     source.count = source.writes ? source.writes->load() : 0;
   }
-  copy.borrowed_count = writes_of_borrowed_memory();
+  copy.shared_count = writes_of_shared_memory();
   copy.is_packed = true;
 }
 

@@ -45,7 +45,7 @@ class KeptCopies {
     std::size_t block = 0;  ///< in blocks_
     std::int64_t offset = 0, bytes = 0;
     std::vector<Source> sources = {};
-    std::uint64_t borrowed_count = 0;  ///< of writes_of_borrowed_memory() when it was packed
+    std::uint64_t shared_count = 0;  ///< of writes_of_shared_memory() when it was packed
     bool is_packed = false;
   };
   /// The memory of all launches with one condition.

@@ -235,6 +235,15 @@ const HostTensor& Parameters::get(std::string_view name) const {
   return store_->value_on_host(name);
 }
 
+HostTensor Parameters::share(std::string_view name) const {
+  const std::lock_guard lock(store_->mutex);
+  const auto found = store_->values.find(name);
+  if (found == store_->values.end()) store_->missing(name);
+  HostTensor& value = found->second.on_host();
+  if (found->second.writes) return value.share();
+  return HostTensor::borrow(value.dtype(), value.shape(), value.data(), std::make_shared<HostTensor>(value.share()));
+}
+
 HostTensor Parameters::snapshot(std::string_view name) const {
   const std::lock_guard lock(store_->mutex);
   return store_->value_on_host(name);

@@ -60,6 +60,9 @@ class Parameters {
   /// runs update it: while other threads run executables on the store, read a snapshot() instead. Throws UserError
   /// [argument_unknown], and [state_unset] for a state of an executable that was never set.
   const HostTensor& get(std::string_view name) const;
+  /// Returns a tensor over the memory of the current value, for another store: runs of either one write it for both.
+  /// It lives as long as one of them; memory lent to this store must outlive both. Same errors as get().
+  HostTensor share(std::string_view name) const;
   /// Returns a copy of the current value, which later runs do not change. No run changes it during the copy. Same
   /// errors as get().
   HostTensor snapshot(std::string_view name) const;

@@ -2,7 +2,7 @@
 
 namespace lathe {
 
-std::atomic<std::uint64_t>& writes_of_borrowed_memory() {
+std::atomic<std::uint64_t>& writes_of_shared_memory() {
   static std::atomic<std::uint64_t> count = 0;
   return count;
 }

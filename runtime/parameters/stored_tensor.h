@@ -22,9 +22,8 @@ class DeviceTensor {
 /// Counts the changes of a tensor's memory by runs. Tensors that share memory share the counter.
 using WriteCount = std::shared_ptr<std::atomic<std::uint64_t>>;
 
-/// Returns the number of writes by runs, in this process, to memory that stored tensors borrow. It may also be that of
-/// other tensors.
-std::atomic<std::uint64_t>& writes_of_borrowed_memory();
+/// Returns the number of writes by runs, in this process, to memory that stored tensors share with other tensors.
+std::atomic<std::uint64_t>& writes_of_shared_memory();
 
 /// A value of a store: on the host and, if a device runs programs on it, also there. At least one copy is current.
 struct StoredTensor {
@@ -45,7 +44,7 @@ struct StoredTensor {
   /// Records that a run writes the value.
   void note_write() {
     if (writes) ++*writes;
-    if (host.is_borrowed()) ++writes_of_borrowed_memory();
+    if (host.is_shared()) ++writes_of_shared_memory();
   }
 
   ParameterLocation location() const {

@@ -107,10 +107,12 @@ class HostTensor {
   /// Keeps `owner` alive; if that is null, the caller keeps the memory alive. Copies have their own memory.
   static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
                            std::shared_ptr<const void> owner = nullptr);
-  /// Same for memory that nothing else writes but tensors of share(): pages mapped for this tensor, a part of a block.
+  /// Same for memory that nothing else writes but tensors of share(): pages mapped for this tensor, a part of a
+  /// block.
   static HostTensor borrow_private(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
                                    std::shared_ptr<const void> owner);
-  /// Same as borrow() for elements of type T, in their dtype; there must be one per element of the shape [host_tensor_shape].
+  /// Same as borrow() for elements of type T, in their dtype; there must be one per element of the shape
+  /// [host_tensor_shape].
   template <class T>
   static HostTensor borrow(std::vector<std::int64_t> shape, std::span<T> elements,
                            std::shared_ptr<const void> owner = nullptr) {
@@ -123,6 +125,8 @@ class HostTensor {
   bool is_borrowed() const { return data_ != nullptr && !storage_; }
   /// Returns whether nothing but this tensor and those of share() writes the memory.
   bool is_private() const { return !is_borrowed() || is_private_; }
+  /// Returns whether other tensors may have the same memory.
+  bool is_shared() const { return is_borrowed() || storage_.use_count() > 1; }
   /// Returns whether this tensor is the only one that keeps the borrowed memory alive.
   bool is_sole_borrower() const { return owner_.use_count() == 1; }
 

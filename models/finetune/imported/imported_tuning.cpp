@@ -130,7 +130,7 @@ class ImportedTuning::Run {
     compile.reserve = sizes_;
     const StartValue start = [this](const std::string& name) {
       const Parameters& values = imported_->parameters;
-      if (values.contains(name)) return lend(values.get(name), values.store());
+      if (values.contains(name)) return values.share(name);
       return initial_value(graphs_->step, name, {}, o_.seed);
     };
     trainer_.emplace(step, start, trainer_options(averages_.evaluation(forward), compile));

@@ -12,8 +12,8 @@ struct KeptFault {
   std::string what;
 };
 
-/// Returns the first violation of the rules for kept buffers, if any: their sizes are known, only launches at the start
-/// of the program write them, and these read nothing but parameters that no launch writes.
+/// Returns the first violation of the rules for kept buffers, if any: their sizes are known, only launches at the
+/// start of the program write them, and these read nothing but parameters that no launch writes.
 std::optional<KeptFault> find_kept_fault(const Program& program);
 
 }  // namespace lathe

@@ -166,7 +166,8 @@ HostTensor SafetensorsFile::mapped(std::string_view name) const {
   constexpr std::uint64_t large = std::uint64_t{1} << 20;
   const std::uint64_t begin = content_->data_start + info.begin, end = content_->data_start + info.end;
   if (begin % size_in_bytes(info.dtype) != 0) return tensor(name);
-  if (end - begin < large) return HostTensor::borrow_private(info.dtype, info.shape, content_->mapped(info), content_);
+  if (end - begin < large)
+    return HostTensor::borrow_private(info.dtype, info.shape, content_->mapped(info), content_);
   const auto pages = std::make_shared<MappedPages>(content_->file, begin, end, content_->path);
   return HostTensor::borrow_private(info.dtype, info.shape, pages->data(), pages);
 }

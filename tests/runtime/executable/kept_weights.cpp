@@ -147,8 +147,36 @@ TEST_CASE("kept weights are packed once, and again after a change") {
     Executable step = compiled(std::string(trains), other);
     step.run({{"x", x}});
   }
+  SECTION("a training step on a value that another store shares") {
+    Parameters other;
+    other.set("w", weights.share("w"));
+    Executable step = compiled(std::string(trains), other);
+    step.run({{"x", x}});
+  }
   CHECK(packs() == 1);
   CHECK(packs() == 0);
+}
+
+TEST_CASE("kept weights that two stores share are packed once by each, and after a run of either one") {
+  const std::string text = product("f32", "n", 96, 64);
+  const Parameters first = weights_of(f32, 96, 64);
+  Parameters second = weights_of(f32, 96, 64);
+  second.set("w", first.share("w"));
+  Executable a = compiled(text, first), b = compiled(text, second);
+  const HostTensor x = rows_of(f32, 20, 64);
+  const auto packs = [&](Executable& executable) {
+    std::vector<LaunchTime> times;
+    executable.run_traced({{"x", x}}, times);
+    return std::ranges::count_if(times, [&](const LaunchTime& time) { return time.launch < copies(executable); });
+  };
+  CHECK((packs(a) == 1 && packs(b) == 1 && packs(a) == 0 && packs(b) == 0));
+  for (const Parameters& written : {first, second}) {
+    Executable step = compiled(std::string(trains), written);
+    step.run({{"x", x}});
+    CHECK((packs(a) == 1 && packs(b) == 1 && packs(a) == 0 && packs(b) == 0));
+    Executable fresh = without_copies(text, first);
+    CHECK((run(a, x).same_bits(run(fresh, x)) && run(b, x).same_bits(run(fresh, x))));
+  }
 }
 
 TEST_CASE("kept weights in memory of the caller are packed in each run") {

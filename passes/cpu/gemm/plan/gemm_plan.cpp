@@ -281,7 +281,7 @@ GemmPlan small_m(GemmPlan plan, const GemmQuery& query) {
 
 /// Few rows with a right operand that previous runs have packed, and that comes from memory: a tile has as many rows
 /// as possible and one vector of columns, so that it reads one stream at the speed of the memory. The rows are
-/// packed, because registers cannot hold the addresses of so many.
+/// packed, because registers cannot hold the addresses of 16 rows.
 void fit_few_rows(GemmPlan& plan, const GemmQuery& query) {
   GemmTile& tile = plan.tile;
   const FmaBlocks& blocks = query.tuned.fma;
