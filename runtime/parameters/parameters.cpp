@@ -152,7 +152,8 @@ void ParameterStore::set(std::string_view name, HostTensor value, const std::fil
   stored.file = file;
   stored.host_is_current = true;
   stored.device_is_current = false;
-  stored.writes = stored.host.is_private() ? new_count() : nullptr;
+  const bool is_tracked = stored.host.is_borrowed() ? stored.host.is_private() : !stored.host.is_shared();
+  stored.writes = is_tracked ? new_count() : nullptr;
   ++version;
 }
 
@@ -183,7 +184,7 @@ Parameters Parameters::borrowed() const {
   Parameters other;
   for (auto& [name, stored] : store_->values) {
     if (store_->is_updated_state(name)) continue;
-    other.store_->set(name, stored.on_host().share(), stored.file);
+    other.store_->set(name, stored.on_host().share_private(), stored.file);
     other.store_->values.find(name)->second.writes = stored.writes;
   }
   return other;
@@ -240,8 +241,7 @@ HostTensor Parameters::share(std::string_view name) const {
   const auto found = store_->values.find(name);
   if (found == store_->values.end()) store_->missing(name);
   HostTensor& value = found->second.on_host();
-  if (found->second.writes) return value.share();
-  return HostTensor::borrow(value.dtype(), value.shape(), value.data(), std::make_shared<HostTensor>(value.share()));
+  return found->second.writes ? value.share_private() : value.share();
 }
 
 HostTensor Parameters::snapshot(std::string_view name) const {

@@ -276,7 +276,11 @@ HostTensor HostTensor::borrow_private(DType dtype, std::vector<std::int64_t> sha
 }
 
 HostTensor HostTensor::share() {
-  HostTensor shared = borrow(dtype_, shape_, data_, storage_ ? std::shared_ptr<const void>(storage_) : owner_);
+  return borrow(dtype_, shape_, data_, storage_ ? std::shared_ptr<const void>(storage_) : owner_);
+}
+
+HostTensor HostTensor::share_private() {
+  HostTensor shared = share();
   shared.is_private_ = is_private();
   return shared;
 }

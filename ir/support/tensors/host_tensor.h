@@ -107,8 +107,8 @@ class HostTensor {
   /// Keeps `owner` alive; if that is null, the caller keeps the memory alive. Copies have their own memory.
   static HostTensor borrow(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
                            std::shared_ptr<const void> owner = nullptr);
-  /// Same for memory that nothing else writes but tensors of share(): pages mapped for this tensor, a part of a
-  /// block.
+  /// Same for memory that nothing else writes but tensors of share_private(): pages mapped for this tensor, a part of
+  /// a block.
   static HostTensor borrow_private(DType dtype, std::vector<std::int64_t> shape, std::byte* data,
                                    std::shared_ptr<const void> owner);
   /// Same as borrow() for elements of type T, in their dtype; there must be one per element of the shape
@@ -121,9 +121,12 @@ class HostTensor {
   }
   /// Returns a borrowing tensor over the same memory, which lives as long as either tensor.
   HostTensor share();
+  /// Same for another owner that writes the memory only through tensors of this function, and counts the writes. The
+  /// result is private if this tensor is.
+  HostTensor share_private();
   /// Returns whether the memory is external.
   bool is_borrowed() const { return data_ != nullptr && !storage_; }
-  /// Returns whether nothing but this tensor and those of share() writes the memory.
+  /// Returns whether nothing but this tensor and those of share_private() writes the memory.
   bool is_private() const { return !is_borrowed() || is_private_; }
   /// Returns whether other tensors may have the same memory.
   bool is_shared() const { return is_borrowed() || storage_.use_count() > 1; }

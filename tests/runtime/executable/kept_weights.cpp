@@ -183,7 +183,13 @@ TEST_CASE("kept weights in memory of the caller are packed in each run") {
   const std::string text = product("f32", "n", 96, 64);
   HostTensor own = rows_of(f32, 96, 64, 2);
   Parameters weights = weights_of(f32, 96, 64);
-  weights.set("w", lend(own));
+  SECTION("lent") { weights.set("w", lend(own)); }
+  SECTION("shared") { weights.set("w", own.share()); }
+  SECTION("of a tensor that another one shares") {
+    HostTensor given = rows_of(f32, 96, 64, 2);
+    own = given.share();
+    weights.set("w", std::move(given));
+  }
   Executable keeps = compiled(text, weights);
   const HostTensor x = rows_of(f32, 20, 64);
   for (int i = 0; i < 3; ++i) {
