@@ -39,7 +39,7 @@ class Lathe:
     def __init__(self, kind, folder, options):
         most, part, output, width = MODELS[kind]
         command = [options.build / 'tools/lathe', 'compile', folder / 'model', '--part', part, '--prefix', 'model', '--max', most,
-                   '--target', options.target, '--emit', 'archive,header,helpers']
+                   '--target', options.target, '--emit', 'archive,header,helpers', '--packed-weights', options.packed_weights]
         self.compilation = seconds(lambda: call(*command, '--embed-weights', '-o', folder / 'library'))
         self.size, self.program = (folder / 'library/libmodel.a').stat().st_size, folder / 'lathe_program'
         call('cc', '-O2', f'-DMODEL_OUTPUT={output}', f'-DMODEL_WIDTH={width}', f'-I{folder}/library', here / 'workers/c_library.c',
@@ -105,6 +105,7 @@ def measure(kind, sizes, folder, options):
 
 def main():
     parser = case_parser(__doc__, CASES)
+    parser.add_argument('--packed-weights', default='1GiB', help='of lathe compile; off: each run packs weights')
     parser.add_argument('--target', default='x86-64-v4', help='CPU level of the library')
     options = parser.parse_args()
     print(f'{machine()}, {options.threads} threads')

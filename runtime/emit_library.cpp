@@ -19,6 +19,7 @@
 #include "runtime/library/c_names.h"
 #include "runtime/library/describe_library.h"
 #include "runtime/library/library_plan.h"
+#include "runtime/library/split_packing.h"
 #include "runtime/target.h"
 
 namespace lathe {
@@ -63,7 +64,7 @@ class Planner {
  public:
   Planner(std::span<const LibraryGraph> graphs, const LibraryOptions& options, std::span<const Target> targets)
       : options_(options), lower_(options.lower) {
-    lower_.packed_bytes = 0;  // a library does not know when a parameter changes
+    lower_.packed_bytes = options.packed_bytes;
     plan_.prefix = options.prefix;
     plan_.targets = options.targets;
     plan_.embedded = options.embedded;
@@ -71,6 +72,9 @@ class Planner {
     plan_.cache = options.cache;
     plan_.threads =
         options.threads > 0 ? options.threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (options.packed_bytes < 0)
+      throw UserError(fmt::format("{} bytes of packed weights", options.packed_bytes), "library_values",
+                      "give 0 or more");
     for (const LibraryGraph& graph : graphs) add(graph, targets);
     check_embedded();
     set_dims();
@@ -95,10 +99,20 @@ class Planner {
       set_user_types(program, graph);
       function.programs.push_back(std::move(program));
     }
+    for (const Program::Slot& slot : function.programs[0].inputs)
+      if (slot.name == packed_weights && options_.packed_bytes > 0)
+        throw UserError(fmt::format("@{} has an input {}, which is the name of the memory for packed weights",
+                                    given.graph.name, slot.name),
+                        "library_values", "rename the input");
+    std::vector<Program> packing = split_packing(function.programs);
+    add(std::move(function), given);
+    if (!packing.empty())
+      add({.name = given.name.empty() ? "pack" : given.name + "_pack", .programs = std::move(packing)}, given);
+  }
+
+  void add(LibraryFunction function, const LibraryGraph& given) {
     const Program& program = function.programs[0];
-    CNames inputs, outputs;
-    for (const Program::Slot& slot : program.inputs) function.inputs.push_back(library_slot(slot, inputs));
-    for (const Program::Slot& slot : program.outputs) function.outputs.push_back(library_slot(slot, outputs));
+    set_slots(function);
     for (const Program::Slot& slot : program.states) function.states.push_back(add_state(slot, given));
     function.checks = program.checks;
     plan_.functions.push_back(std::move(function));

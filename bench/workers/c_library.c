@@ -35,6 +35,16 @@ int main(int argc, char** argv) {
   int32_t error = model_init(&library, &call.dims);
   call.workspace_bytes = (size_t)model_workspace_bytes(&library, pool.workers.count);
   call.workspace = lathe_memory_get(call.workspace_bytes);
+#ifdef MODEL_PACK_BYTES
+  uint8_t* packed = lathe_memory_get(MODEL_PACK_BYTES);
+  model_pack_call pack = {.dims = call.dims,
+                          .outputs = {packed},
+                          .workspace = call.workspace,
+                          .workspace_bytes = call.workspace_bytes,
+                          .workers = &pool.workers};
+  call.inputs.packed_weights = packed;
+  if (!error) error = model_pack_run(&library, &pack);
+#endif
   if (!error) error = model_run(&library, &call);
   if (error) return fail(model_message(error));
   printf("{\"values\":[");

@@ -22,6 +22,7 @@ std::string upper(std::string text) {
 std::string type_comment(const LibrarySlot& slot, std::string_view role) {
   std::string text = fmt::format("{}{}", name(slot.dtype), slot.shape.to_string());
   if (is_complex(slot.dtype)) text += ", pairs of real and imaginary parts";
+  if (slot.alignment > 1) text += fmt::format(", aligned to {} bytes", slot.alignment);
   if (!role.empty()) text += fmt::format(", {}", role);
   if (slot.c_name != slot.name) text += fmt::format(" {}", slot.name);
   return c_comment(text);
@@ -101,6 +102,10 @@ class Header {
     const std::string name = p_ + function.suffix();
     std::string text = pointers(name + "_inputs", function.inputs, "input") +
                        pointers(name + "_outputs", function.outputs, "output");
+    for (const LibrarySlot& slot : function.outputs)
+      if (slot.alignment > 1)
+        text += fmt::format("#define {}_BYTES ((size_t){}) /* of {} */\n\n", upper(name),
+                            slot.shape.numel().value().value(), slot.c_name);
     text += fmt::format("typedef struct {}_call {{\n", name);
     if (!plan_.dims.empty()) text += fmt::format("  {}_dims dims;\n", p_);
     if (!function.inputs.empty()) text += fmt::format("  {}_inputs inputs;\n", name);

@@ -62,7 +62,9 @@ class LibraryBuilder {
 
  private:
   /// Returns the alignment of a tensor in calls.
-  std::int64_t in_calls(const LibrarySlot& slot) const { return machine_.tensor_alignment(element_alignment(slot)); }
+  std::int64_t in_calls(const LibrarySlot& slot) const {
+    return std::max(machine_.tensor_alignment(element_alignment(slot)), slot.alignment);
+  }
 
   LibraryTensor tensor(const LibrarySlot& slot, LibraryTensor::Role role, int number, std::int64_t alignment) {
     const char* const roles[] = {"input", "state", "output"};

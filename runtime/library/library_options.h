@@ -29,7 +29,11 @@ struct LibraryOptions {
   /// Sizes of dims that become numbers.
   DimBindings sizes = {};
   bool evaluation = false;  ///< no dropout
-  LowerOptions lower = {};
+  LowerOptions lower = {};  ///< but for packed_bytes
+  /// Maximum bytes of packed copies of parameters, as LowerOptions::packed_bytes. With copies, the library has a
+  /// function `pack` for each graph, which writes them into memory of the caller, and calls take that memory as the
+  /// input `packed_weights`. After a parameter has changed, the caller packs again. 0: each run packs.
+  std::int64_t packed_bytes = 0;
   /// Initial values of parameters and states by name, for the function `init`. Parameters without one have those of
   /// Init::automatic(), and states are zeros.
   std::vector<Initializer> initializers = {};

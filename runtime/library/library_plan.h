@@ -16,6 +16,7 @@ struct LibrarySlot {
   DType dtype = f32;
   Shape shape;
   bool is_parameter = false, is_written = false;
+  std::int64_t alignment = 1;  ///< in bytes, if more than that of an element
 };
 
 /// A dim of the C interface.
@@ -60,6 +61,9 @@ struct LibraryPlan {
 
 /// Returns a slot of a program as one of the C interface.
 LibrarySlot library_slot(const Program::Slot& slot, CNames& names);
+
+/// Sets the inputs and outputs of a function to those of its programs.
+void set_slots(LibraryFunction& function);
 
 /// Returns a library of one compiled program, without initial values, to print its code. `most` binds all dims.
 LibraryPlan plan_of(const Program& program, const std::string& target, const DimBindings& most);

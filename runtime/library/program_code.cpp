@@ -7,6 +7,7 @@
 #include "ir/support/error.h"
 #include "passes/memory/memory_planner.h"
 #include "passes/program/program_loops.h"
+#include "runtime/library/split_packing.h"
 #include "runtime/run/program_runner.h"
 
 namespace lathe {
@@ -51,8 +52,12 @@ class ProgramCode {
     code_.buffers.resize(program_.buffers.size());
     int tensor = 0;
     for (const auto* slots : {&program_.inputs, &program_.outputs})
-      for (const Program::Slot& slot : *slots)
+      for (const Program::Slot& slot : *slots) {
+        if (slot.name == packed_weights)
+          for (const auto& [buffer, place] : places_in_packed(program_))  // none for an input of the graph
+            at(buffer) = {.kind = LibraryBuffer::Kind::tensor, .number = tensor, .offset = place};
         at(slot.buffer) = {.kind = LibraryBuffer::Kind::tensor, .number = tensor++};
+      }
     for (std::size_t i = 0; i < program_.states.size(); ++i) {
       const Program::Slot& slot = program_.states[i];
       if (function_.states[i] < 0)

@@ -58,7 +58,9 @@ void DriverEmitter::point_tensors() {
   for (std::size_t i = 0; i < where_.size(); ++i) {
     const LibraryBuffer& buffer = program_->buffers[i];
     switch (buffer.kind) {
-      case LibraryBuffer::Kind::tensor: where_[i] = memory_of(entry_->tensors[buffer.number], call_, layout); break;
+      case LibraryBuffer::Kind::tensor:
+        where_[i] = byte(memory_of(entry_->tensors[buffer.number], call_, layout), number(buffer.offset));
+        break;
       case LibraryBuffer::Kind::constant: where_[i] = constant(buffer); break;
       case LibraryBuffer::Kind::arena: where_[i] = byte(workspace_, number(buffer.offset)); break;
       case LibraryBuffer::Kind::scratch: where_[i] = scratch(buffer); break;

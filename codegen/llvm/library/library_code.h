@@ -43,7 +43,7 @@ struct LibraryTensor {
 /// Memory that launches access.
 struct LibraryBuffer {
   enum class Kind : std::uint8_t {
-    tensor,    ///< LibraryEntry::tensors[number]
+    tensor,    ///< at `offset` bytes in LibraryEntry::tensors[number]
     constant,  ///< LibraryEntry::constants[number]
     arena,     ///< at `offset` bytes in the arena
     scratch,   ///< at `offset` bytes in the scratch memory of a worker

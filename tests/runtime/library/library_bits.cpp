@@ -110,6 +110,44 @@ TEST_CASE("library: products whose rows only a run knows have the bits of compil
   check_same_bits(graph, {}, runs, {{"n", 900}}, "host");
 }
 
+TEST_CASE("library: weights that the caller packs once give the bits of compile()", "[library]") {
+  const ir::Graph graph =
+      parse(R"(graph @net(input %x: f32[n, 96], parameter %v: f32[200, 96], parameter %w: f32[200, 64]) {
+  %1 = linear %x, %v
+  %2 = gelu %1
+  %3 = matmul %2, %w
+  output "y" %3
+})");
+  const auto values = [](unsigned seed) {
+    return random_arguments(parse(R"(graph @w(parameter %v: f32[200, 96],
+    parameter %w: f32[200, 64]) {
+  %1 = matmul %w, %v {transpose_b=true}
+  output "y" %1
+})"),
+                            {}, seed);
+  };
+  std::vector<std::string> targets = {"x86-64-v2"};
+  for (const char* const more : {"x86-64-v3", "sapphirerapids"})
+    if (codegen::TargetCpu::named(more).runs_here()) targets.push_back(more);
+  LibraryRunner library({{"", graph}},
+                        {.prefix = "lib", .targets = targets, .most = {{"n", 200}}, .packed_bytes = 1 << 24});
+  Executable jit = compile(graph, {.target = Target::named(targets.back()), .threads = 2, .cache = shared_kernels()});
+  library.init({{"n", 1}}, 3);
+  for (const unsigned seed : {1U, 2U}) {
+    library.set_states(values(seed));
+    jit.parameters().set(values(seed));
+    const Tensors packed = library.run("lib_pack", {}, {{"n", 1}}, 2);
+    for (const std::int64_t n : {1, 20, 63, 64, 97, 200})
+      for (const int workers : {0, 3}) {
+        CAPTURE(seed, n, workers);
+        Tensors inputs{{"x", random_arguments(graph, {{"n", n}}, 5).at("x")}};
+        const Tensors expected = jit.run(inputs);
+        inputs.set("packed_weights", packed.at("packed_weights"));
+        CHECK(same_bits(library.run("lib", inputs, {{"n", n}}, workers).at("y"), expected.at("y")));
+      }
+  }
+}
+
 TEST_CASE("library: loops and their gradients have the bits of compile()", "[library]") {
   for (const LoopCase& each : loop_cases()) {
     const ir::Graph graph = each.graph(f32, false);

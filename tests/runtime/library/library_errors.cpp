@@ -51,6 +51,11 @@ TEST_CASE("library: emit_library refuses what it cannot emit", "[library]") {
   CHECK_THAT(changed([](O& o) { o.most = {{"n", INT64_MAX / 2}}; }), Contains("[dim_overflow]"));
   CHECK_THAT(changed([](O& o) { o.embedded.set("x", HostTensor(f32, {4})); }), Contains("[library_values]"));
   CHECK_THAT(changed([](O& o) { o.embedded.set("scale", HostTensor(f32, {2})); }), Contains("[library_values]"));
+  CHECK_THAT(changed([](O& o) { o.packed_bytes = -1; }), Contains("[library_values]") && Contains("-1"));
+  CHECK_THAT(error_of({{"", parse("graph @g(input %packed_weights: f32[n]) {\n  %1 = exp %packed_weights\n"
+                                  "  output \"y\" %1\n}")}},
+                      {.prefix = "p", .most = {{"n", 4}}, .packed_bytes = 1}),
+             Contains("an input packed_weights") && Contains("rename the input  [library_values]"));
   CHECK_THAT(changed([](O& o) { o.initializers = {{"sacle", Init::ones()}}; }), Contains("[library_values]"));
   CHECK_THAT(changed([](O& o) { o.initializers = {{"scale", Init::values({1, 2})}}; }), Contains("[init_values]"));
   CHECK_THAT(error_of({}, good), Contains("[library_prefix]"));

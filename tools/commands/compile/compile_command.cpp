@@ -11,6 +11,7 @@
 #include "tools/commands/commands.h"
 #include "tools/commands/compile/emit_options.h"
 #include "tools/options/arguments.h"
+#include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
 #include "tools/plugins/op_libraries.h"
 
@@ -39,8 +40,9 @@ std::string emit_fault(const std::string& list) {
 
 /// Throws [usage] for an option that has no effect on the kind of files.
 void require_effects(const CLI::App& command, bool is_library) {
-  const std::set<std::string> of_libraries{"--prefix", "--max",        "--dim",           "--part",
-                                           "--dtype",  "--evaluation", "--embed-weights", "--weights"};
+  const std::set<std::string> of_libraries{"--prefix",        "--max",     "--dim",
+                                           "--part",          "--dtype",   "--evaluation",
+                                           "--embed-weights", "--weights", "--packed-weights"};
   for (const CLI::Option* option : command.get_options())
     if (!is_library && option->count() > 0 && of_libraries.contains(option->get_name()))
       throw UserError(fmt::format("{} has no effect on CUDA code", option->get_name()), "usage",
@@ -84,6 +86,12 @@ void add_library_options(CLI::App& command, EmitOptions& options) {
   command.add_flag("--evaluation", options.evaluation, "Library: without dropout");
   command.add_flag("--embed-weights", options.embed_weights,
                    "Library: the values of parameters become part of it; by default, the caller has them");
+  command.add_option_function<std::string>(
+      "--packed-weights",
+      [&options](const std::string& text) { options.packed_bytes = text == "off" ? 0 : parse_bytes(text); },
+      "Library for CPUs: maximum memory for copies of weights, such as 512MiB, which the caller packs once for all "
+      "runs "
+      "with a function `pack` (default: off)");
   command.add_option("--weights", options.weights,
                      "Library: .safetensors files with the values to embed; default: those of a model directory");
 }

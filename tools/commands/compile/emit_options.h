@@ -20,6 +20,7 @@ struct EmitOptions {
   std::vector<std::string> most, dims, weights;
   std::string part = "logits", dtype = "f32";
   bool evaluation = false, embed_weights = false;
+  std::int64_t packed_bytes = 0;
 };
 
 /// Writes CUDA C++, its header, PTX or cubins. Throws UserError [usage] for several graphs.

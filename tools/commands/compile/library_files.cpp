@@ -123,6 +123,8 @@ void write_library_files(const EmitOptions& options) {
   if (options.prefix.empty())
     throw UserError("a library needs a prefix for the names of its functions and types", "usage",
                     "give --prefix NAME, such as --prefix gpt2_step");
+  if (options.packed_bytes > 0 && levels[0].starts_with("cuda"))
+    throw UserError("--packed-weights has no effect on a library for GPUs", "usage", "leave it out");
   const bool is_folder = options.files.size() == 1 && is_model_folder(options.files[0]);
   Parameters stored;
   const std::vector<LibraryGraph> graphs = is_folder ? folder_graphs(options) : file_graphs(options, stored);
@@ -134,6 +136,7 @@ void write_library_files(const EmitOptions& options) {
                                                        .sizes = parse_dims(options.dims),
                                                        .evaluation = options.evaluation,
                                                        .lower = options.lower,
+                                                       .packed_bytes = options.packed_bytes,
                                                        .embedded = embedded_values(options, graphs, stored),
                                                        .threads = options.threads,
                                                        .cuda_folders = cuda_folders(),
