@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "passes/memory/memory_plan.h"
+#include "passes/program/kept_launches.h"
 #include "passes/program/program_loops.h"
 #include "passes/shard/shard.h"
 
@@ -77,7 +78,7 @@ StepTime program_time(const Program& program, const StepRates& rates, const DimB
     time.waiting += until - now;
     now = until;
   };
-  for (std::size_t l = 0; l < program.launches.size(); ++l) {
+  for (auto l = static_cast<std::size_t>(kept_launches(program)); l < program.launches.size(); ++l) {
     reach(static_cast<int>(l));
     const StepTime launch = launch_time(program, program.launches[l], rates, dims);
     const auto runs = static_cast<double>(runs_of(program, static_cast<int>(l)).evaluate(dims));

@@ -75,9 +75,9 @@ void verify_plan(const MemoryPlan& plan) {
 std::string print_plan(const MemoryPlan& plan, const Program& program) {
   std::vector<MemoryPlan::Block> blocks = plan.blocks;
   std::ranges::stable_sort(blocks, {}, &MemoryPlan::Block::offset);
-  std::string text =
-      fmt::format("arena of {} (least possible: {}), {} of arguments, results and constants\n",
-                  format_bytes(plan.arena_bytes), format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes));
+  std::string text = fmt::format("arena of {} (least possible: {}), {} of arguments, results and constants{}\n",
+                                 format_bytes(plan.arena_bytes), format_bytes(plan.lower_bound),
+                                 format_bytes(plan.argument_bytes), kept_text(plan));
   text += fmt::format("{:>14} {:>14} {:>11}  {}\n", "offset", "bytes", "launches", "value");
   for (const MemoryPlan::Block& block : blocks)
     text += fmt::format(
@@ -85,6 +85,10 @@ std::string print_plan(const MemoryPlan& plan, const Program& program) {
         block.first == block.last ? fmt::format("{}", block.first) : fmt::format("{}..{}", block.first, block.last),
         program.buffers[block.buffer].name);
   return text;
+}
+
+std::string kept_text(const MemoryPlan& plan) {
+  return plan.kept_bytes == 0 ? "" : fmt::format(", packed weights {}", format_bytes(plan.kept_bytes));
 }
 
 std::string format_bytes(std::int64_t bytes) {
@@ -101,8 +105,8 @@ std::string format_bytes(std::int64_t bytes) {
 
 std::string describe(const MemoryPlan& plan, const Program& program, int most) {
   std::string text =
-      fmt::format("memory: arena {} (lower bound {}), arguments and results {}\n", format_bytes(plan.arena_bytes),
-                  format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes));
+      fmt::format("memory: arena {} (lower bound {}), arguments and results {}{}\n", format_bytes(plan.arena_bytes),
+                  format_bytes(plan.lower_bound), format_bytes(plan.argument_bytes), kept_text(plan));
   if (plan.peak_launch < 0 || program.launches.empty()) return text;
   const Launch& peak = program.launches[plan.peak_launch];
   text += fmt::format("  at the peak, in {} ({}):\n", peak.info.ops.empty() ? "?" : peak.info.ops.back().to_string(),

@@ -20,8 +20,9 @@ struct MemoryPlan {
   std::int64_t lower_bound = 0;     ///< maximum that is live at one launch: no plan can need less
   int peak_launch = -1;             ///< launch of this maximum
   std::int64_t argument_bytes = 0;  ///< inputs, states, outputs and constants, outside the arena
+  std::int64_t kept_bytes = 0;      ///< packed copies of parameters, those for all sizes together
 
-  std::int64_t total_bytes() const { return arena_bytes + argument_bytes; }
+  std::int64_t total_bytes() const { return arena_bytes + argument_bytes + kept_bytes; }
 };
 
 /// Plans memory from lifetimes by launch, with offsets by place_blocks (passes/memory/block_placement.h). Blocks are
@@ -46,6 +47,10 @@ std::int64_t scratch_stride(std::int64_t bytes);  ///< for a buffer of this size
 /// Describes the peak, its lower bound, and the blocks that are live at the peak, largest first, in at most `most`
 /// lines.
 std::string describe(const MemoryPlan& plan, const Program& program, int most = 10);
+
+/// Returns the memory of packed copies as the end of a list, ", packed weights 106 MiB", or nothing if there are
+/// none.
+std::string kept_text(const MemoryPlan& plan);
 
 /// Lists every block by offset: its position, size, launches and value.
 std::string print_plan(const MemoryPlan& plan, const Program& program);

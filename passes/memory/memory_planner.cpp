@@ -61,10 +61,11 @@ void MemoryPlanner::find_sizes(std::span<const std::int64_t> elements) {
     plan_.lower_bound = live;
     plan_.peak_launch = static_cast<int>(l);
   }
-  plan_.argument_bytes = 0;
+  plan_.argument_bytes = plan_.kept_bytes = 0;
   for (std::size_t b = 0; b < program_.buffers.size(); ++b)
     if (const ProgramBuffer& buffer = program_.buffers[b]; !is_in_arena(buffer) && !buffer.slice)
-      plan_.argument_bytes += aligned_bytes(buffer.dtype, elements[b]);
+      (buffer.kind == ProgramBuffer::Kind::kept ? plan_.kept_bytes : plan_.argument_bytes) +=
+          aligned_bytes(buffer.dtype, elements[b]);
 }
 
 /// Returns the blocks in the order of their offsets. At each launch, a block is above the last one before it that is

@@ -107,10 +107,10 @@ void bench_graph(const BenchOptions& options, int threads, double peak) {
   const MemoryPlan plan = memory_plan_of(executable, executable.bind(inputs, free_dims));
   std::string text = fmt::format(
       "graph @{}: {} ops, {} kernels in {} launches; compiled {} in {:.2f} s, {} from the cache; arena {}, arguments "
-      "{}\n",
+      "{}{}\n",
       visible(graph.name), summary.ops, summary.kernels, summary.launches, summary.compiled,
       summary.pass_seconds + summary.lower_seconds + summary.codegen_seconds, summary.from_cache,
-      format_bytes(plan.arena_bytes), format_bytes(plan.argument_bytes));
+      format_bytes(plan.arena_bytes), format_bytes(plan.argument_bytes), kept_text(plan));
   executable.run(inputs, free_dims);
   std::vector<double> seconds;
   for (int i = 0; i < options.repeat; ++i) {

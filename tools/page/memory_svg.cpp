@@ -80,9 +80,9 @@ class Picture {
   }
 
   std::string heading() const {
-    std::string line = fmt::format("arena {}, at least {} needed, arguments and results {}; {} launches",
+    std::string line = fmt::format("arena {}, at least {} needed, arguments and results {}{}; {} launches",
                                    format_bytes(plan_.arena_bytes), format_bytes(plan_.lower_bound),
-                                   format_bytes(plan_.argument_bytes), program_.launches.size());
+                                   format_bytes(plan_.argument_bytes), kept_text(plan_), program_.launches.size());
     return fmt::format(
         "<text x=\"{0}\" y=\"26\" font-size=\"17\" font-weight=\"bold\">Memory plan of @{1}</text>\n"
         "<text x=\"{0}\" y=\"46\" fill=\"#555\">{2}</text>\n",

@@ -43,8 +43,8 @@ void TrainOutput::started(const TrainingStart& start) {
       "cache, in {:.2f} s\n",
       c.ops, program_of(start.step).regions, c.launches, c.kernels, c.compiled, c.from_cache,
       c.pass_seconds + c.lower_seconds + c.codegen_seconds);
-  print("memory: {} planned at peak, {} for parameters, moments and results\n", format_bytes(plan.arena_bytes),
-        format_bytes(plan.argument_bytes));
+  print("memory: {} planned at peak, {} for parameters, moments and results{}\n", format_bytes(plan.arena_bytes),
+        format_bytes(plan.argument_bytes), kept_text(plan));
   print("{} parameters; batches of {} x {} {}; {} steps\n", format_count(static_cast<double>(start.parameters)),
         start.rows_per_step, context_, units_, start.steps);
   start_steps(start);
