@@ -50,3 +50,24 @@ TEST_CASE("compile writes PTX and cubins, and caches them", "[tools]") {
   CHECK_THAT(first.out, Contains(".cubin") && Contains("registers") && !Contains("cached"));
   CHECK_THAT(run_lathe(scratch, command + " -o kernels").out, Contains("cached"));
 }
+
+TEST_CASE("packed weights: their memory is reported, and the option is refused where it has no effect", "[tools]") {
+  const Scratch scratch;
+  scratch.write("product.lathe", R"(graph @product(input %x: f32[n, 64], parameter %w: f32[96, 64]) {
+  %1 = linear %x, %w
+  output "y" %1
+})");
+  const auto bench = [&](const std::string& option) {
+    return run_lathe(scratch, "bench product.lathe --dim n=8 --repeat 1 --target x86-64-v3 " + option);
+  };
+  CHECK_THAT(bench("").out, Contains(", packed weights 24.0 KiB\n"));
+  CHECK_THAT(bench("--packed-weights 24KiB").out, Contains(", packed weights 24.0 KiB\n"));
+  for (const std::string option : {"--packed-weights off", "--packed-weights 23KiB", "--memory-budget 1MiB"})
+    CHECK_THAT(bench(option).out, !Contains("packed weights"));
+  CHECK_THAT(bench("--packed-weights 5x").err, Contains("'5x' is not a size in bytes  [size_text]"));
+  const auto compile = [&](const std::string& options) {
+    return run_lathe(scratch, "compile product.lathe --packed-weights 1MiB " + options).err;
+  };
+  CHECK_THAT(compile("--prefix p --max n=8 --target sm_90a"), Contains("library for GPUs  [usage]"));
+  CHECK_THAT(compile("--emit=cuda"), Contains("--packed-weights has no effect on CUDA code  [usage]"));
+}
