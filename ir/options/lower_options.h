@@ -42,6 +42,7 @@ struct LowerOptions {
   /// by a parameter that the graph does not update then read a copy that is packed again only after the parameter has
   /// changed. The copies of the first parameters that fit are kept. With a memory budget (`memory`), none are.
   std::int64_t packed_bytes = std::int64_t{1} << 30;
+  std::int64_t least_packed = 2048;  ///< elements of a parameter; smaller ones stay in L1, and packing takes no time
   /// With several processes: all_reduces of known sizes are grouped into buckets of up to this many bytes. A bucket
   /// starts when its last value is ready. 0: no grouping.
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;

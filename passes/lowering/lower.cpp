@@ -92,7 +92,8 @@ class Lowering {
   bool keeps(ValueId id) {
     const Node& node = graph_[id];
     const std::optional<std::int64_t> elements = node.type.shape.numel().value();
-    if (!is_fixed(id) || !elements || options_.memory || !std::holds_alternative<CpuInfo>(machine_.info))
+    if (!is_fixed(id) || !elements || *elements < options_.least_packed || options_.memory ||
+        !std::holds_alternative<CpuInfo>(machine_.info))
       return false;
     const auto [decision, is_new] = kept_.try_emplace(id, false);
     if (!is_new) return decision->second;

@@ -23,8 +23,7 @@ bool is_fixed_operand(const CpuContext& context, const ProductOperands& operands
 
 bool is_kept_operand(const CpuContext& context, const ProductOperands& operands, const ProductOperand& operand,
                      const Dim& rows) {
-  constexpr std::int64_t least = 2048;  // elements; smaller operands stay in L1, so packing them takes little time
-  return is_fixed_operand(context, operands, operand, rows) && *rows.value() * *operands.k.value() >= least &&
+  return is_fixed_operand(context, operands, operand, rows) &&
          std::ranges::all_of(operand.operand.program.code, [&](const ElementwiseInstruction& i) {
            return i.kind != Kind::load || context.keeps(i.buffer);
          });

@@ -9,8 +9,7 @@ namespace lathe::cpu {
 /// packed copy is not larger than they are. A copy then has the same contents in all runs until a parameter changes.
 bool is_fixed_operand(const CpuContext& context, const ProductOperands& operands, const ProductOperand& operand,
                       const Dim& rows);
-/// Returns whether, in addition, a packed copy is kept between runs: LowerOptions::packed_bytes. No copies of small
-/// operands are.
+/// Returns whether, in addition, a packed copy is kept between runs: LowerOptions::packed_bytes.
 bool is_kept_operand(const CpuContext& context, const ProductOperands& operands, const ProductOperand& operand,
                      const Dim& rows);
 

@@ -121,6 +121,30 @@ Complaint budget(const Case& from) {
   return std::nullopt;
 }
 
+/// Compares runs on packed copies of parameters, also of the smallest ones, with runs that pack themselves.
+Complaint packed(const Case& from) {
+  for (const char* name : {"host", "x86-64-v3"}) {
+    CompileOptions options{.target = Target::named(name), .threads = 2, .cache = &compiled_kernels(), .poison = true};
+    options.lower.least_packed = 1;
+    Executable keeps = compile(from.graph, options);
+    options.lower.packed_bytes = 0;
+    Executable packs = compile(from.graph, options);
+    for (const DimBindings& dims : from.sizes) {
+      const Tensors arguments = arguments_of(from, dims);
+      const auto run = [&](Executable& executable) {
+        return outcome([&] { return test::run_with_states(executable, arguments); });
+      };
+      const Outcome expected = run(packs), found = run(keeps);
+      if (expected.label != found.label)
+        return fmt::format("{}, {}: '{}' without copies, '{}' with packed copies", name, test::to_string(dims),
+                           expected.label, found.label);
+      if (const auto wrong = differing_bits(expected, found))
+        return fmt::format("{}, {}, with packed copies: {}", name, test::to_string(dims), *wrong);
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ObjectStore& compiled_kernels() {
@@ -140,6 +164,7 @@ std::span<const Oracle> compiled_oracles() {
        exposures},
       {"targets", "code for x86-64-v2 and v3 agrees with the interpreter", targets},
       {"library", "a C library for x86-64-v3 has the bits of machine code in this process", in_library},
+      {"packed", "packed copies of parameters do not change bits", packed},
       {"budget", "within the smallest possible memory budget, results have the same bits", budget},
       {"kernels", "kernels access only their own memory, and read nothing uninitialized", kernels},
       {"loops", "kernels for x86-64-v4 and sm_90a print the same after parsing", loops},
