@@ -27,6 +27,9 @@ Value resized(const Value& a, int d, const Dim& low, const Dim& high) {
   const auto removed = [](const Dim& zeros) { return zeros.value().value_or(0) < 0 ? Dim(0) - zeros : Dim(0); };
   const auto added = [](const Dim& zeros) { return zeros.value().value_or(0) < 0 ? Dim(0) : zeros; };
   Value result = a;
+  const auto size = a.shape()[d].value(), below = removed(low).value(), above = removed(high).value();
+  if (size && below && above && *below + *above > *size)  // all elements are removed, and zeros too
+    return pad(slice(a, d, 0, 0), d, a.shape()[d].unnamed() + low + high, 0);
   if (!removed(low).is(0) || !removed(high).is(0))
     result = slice(result, d, removed(low), result.shape()[d].unnamed() - removed(high));
   if (!added(low).is(0) || !added(high).is(0)) result = pad(result, d, added(low), added(high));

@@ -149,3 +149,18 @@ TEST_CASE("the gradient of a convolution of an empty image is empty", "[convolut
   CHECK(results.at("x.grad").shape() == std::vector<std::int64_t>{1, 2, 0, 3});
   CHECK(results.at("w.grad").get(0) == 0);
 }
+
+TEST_CASE("the gradients of a convolution whose only window sees padding are zero", "[convolution]") {
+  Graph g{"padding"};
+  const Tensor x = g.input("x", f64, {1, 1, 1, 2}), w = g.input("w", f64, {1, 1, 1, 1});
+  const Tensor y = conv2d(x, w, {.stride = {6, 1}, .padding = {2, 0}});  // of five padded rows, it reads the first
+  const std::vector<Tensor> gradients = grad(y.sum(), {x, w});
+  g.output("y", y);
+  g.output("x.grad", gradients[0]);
+  g.output("w.grad", gradients[1]);
+  const Tensors results = ir::interpret(g.finish(), {{"x", HostTensor::from({1, 1, 1, 2}, {5, 6}, f64)},
+                                                     {"w", HostTensor::from({1, 1, 1, 1}, {7}, f64)}});
+  CHECK(results.at("y").same_bits(HostTensor(f64, {1, 1, 1, 2})));
+  CHECK(results.at("x.grad").same_bits(HostTensor(f64, {1, 1, 1, 2})));
+  CHECK(results.at("w.grad").same_bits(HostTensor(f64, {1, 1, 1, 1})));
+}
