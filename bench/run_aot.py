@@ -105,7 +105,7 @@ def measure(kind, sizes, folder, options):
 
 def main():
     parser = case_parser(__doc__, CASES)
-    parser.add_argument('--packed-weights', default='1GiB', help='of lathe compile; off: each run packs weights')
+    parser.add_argument('--packed-weights', default='off', help='of lathe compile; off: each run packs weights')
     parser.add_argument('--target', default='x86-64-v4', help='CPU level of the library')
     options = parser.parse_args()
     print(f'{machine()}, {options.threads} threads')
