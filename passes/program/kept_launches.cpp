@@ -86,13 +86,12 @@ void gather_kept_launches(Program& program) {
   for (const Launch& launch : program.launches) moves.push_back(kept_buffer(program, launch) >= 0);
   if (std::ranges::count(moves, true) == 0) return;
   move_to_start(program, moves);
-  // Runs that measure candidates execute these launches once, whatever candidates they skip.
-  for (int l = 0; l < kept_launches(program); ++l)
-    program.launches[l].tuning = nullptr, program.launches[l].candidate = 0;
   std::map<int, int> replaced;
   std::vector<bool> removed(static_cast<std::size_t>(kept_launches(program)));
   for (std::size_t l = 0; l < removed.size(); ++l) {
-    const Launch& launch = program.launches[l];
+    Launch& launch = program.launches[l];
+    // Runs that measure candidates execute these launches once, whatever candidates they skip.
+    launch.tuning = nullptr, launch.candidate = 0;
     const auto first = std::ranges::find_if(
         program.launches, [&](const Launch& other) { return is_same_copy(program, other, launch); });
     removed[l] = &*first != &launch;

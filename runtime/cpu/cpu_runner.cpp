@@ -143,7 +143,6 @@ class CpuRunner final : public ProgramRunner {
   void launch_timed(std::size_t index, Run& run);
   void run_group(std::size_t number, Run& run);
   void point_slices(int loop, std::int64_t iteration);
-  void allocate_copies();
   void pack_parameters(Run& run, std::span<StoredTensor* const> states);
   void run_launches(const RunArguments& arguments, const ArenaGuard& guard);
   std::int64_t planned_bytes(int buffer) const {
@@ -341,6 +340,8 @@ void CpuRunner::prepare(const DimBindings& dims) {
     call.work = call.extent > 0 && work > together / call.extent ? together : work * call.extent;
     call.gflops = call.extent > 0 ? static_cast<double>(sizes_[at.flops]) * 1e-9 : 0;
   }
+  for (int l = 0; l < kept_.launches(); ++l)
+    if (calls_[l].extent > 0) kept_.allocate(l);
   group_launches();
   loops_ = bind_loops(program_, dims);
   together_.clear();
@@ -489,12 +490,6 @@ void CpuRunner::point_slices(int loop, std::int64_t iteration) {
   }
 }
 
-/// Allocates the packed copies that the current sizes need.
-void CpuRunner::allocate_copies() {
-  for (int l = 0; l < kept_.launches(); ++l)
-    if (calls_[l].extent > 0) kept_.allocate(l);
-}
-
 /// Packs the parameters that have changed since they were packed.
 void CpuRunner::pack_parameters(Run& run, std::span<StoredTensor* const> states) {
   for (int l = 0; l < kept_.launches(); ++l) {
@@ -520,7 +515,6 @@ void CpuRunner::run_launches(const RunArguments& arguments, const ArenaGuard& gu
 
 void CpuRunner::run(const RunArguments& arguments) {
   prepare(arguments.dims);
-  allocate_copies();
   point_buffers(arguments);
   std::ranges::fill(iterations_, 0);  // the previous run may have failed
   const ArenaGuard guard(program_, planned_->plan, planned_->dims, arena_.bytes(), poison_, iterations_);

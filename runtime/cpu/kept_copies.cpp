@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/support/error.h"
 #include "passes/memory/memory_plan.h"
 #include "passes/program/kept_launches.h"
 
@@ -17,7 +16,7 @@ KeptCopies::KeptCopies(const Program& program) {
       const ProgramBuffer& buffer = program.buffers[b];
       if (buffer.kind == ProgramBuffer::Kind::kept) {
         copy.buffer = b;
-        copy.bytes = aligned_bytes(buffer.dtype, buffer.elements.value().value());
+        copy.bytes = buffer_bytes(buffer, {});
         continue;
       }
       const auto slot = std::ranges::find(program.states, b, &Program::Slot::buffer);

@@ -11,14 +11,10 @@ namespace lathe {
 
 namespace {
 
-std::int64_t kept_bytes(const ProgramBuffer& buffer) {
-  return aligned_bytes(buffer.dtype, buffer.elements.value().value());
-}
-
 std::int64_t packed_bytes(const Program& program) {
   std::int64_t bytes = 0;
   for (const ProgramBuffer& buffer : program.buffers)
-    if (buffer.kind == ProgramBuffer::Kind::kept) bytes += kept_bytes(buffer);
+    if (buffer.kind == ProgramBuffer::Kind::kept) bytes += buffer_bytes(buffer, {});
   return bytes;
 }
 
@@ -87,7 +83,7 @@ std::map<int, std::int64_t> places_in_packed(const Program& program) {
   for (int b = 0; b < static_cast<int>(program.buffers.size()); ++b) {
     if (program.buffers[b].kind != ProgramBuffer::Kind::kept) continue;
     places[b] = at;
-    at += kept_bytes(program.buffers[b]);
+    at += buffer_bytes(program.buffers[b], {});
   }
   return places;
 }
