@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Models compiled ahead of time: C libraries of `lathe compile` and packages of AOTInductor, in turns.
+"""Models compiled ahead of time: C libraries of `lathe compile`, the same graphs compiled in a process, and packages of AOTInductor,
+in turns.
 
 Usage: bench/run_aot.py [--build FOLDER] [--peers FOLDER] [--threads N] [--rounds N] [MODEL:BATCHxLENGTH ...]
 PEERS is a virtual environment with torch and transformers (PyPI). Forward passes of GPT-2 124M (logits) and an encoder of
-MiniLM's size, f32, random weights, sizes that only a call knows. Both programs are native. Prints medians over the rounds, and
+MiniLM's size, f32, random weights, sizes that only a call knows. The programs are native. Prints medians over the rounds, and
 fails if results differ by more than 1e-3.
 """
 import os
@@ -49,6 +50,22 @@ class Lathe:
         return Worker(self.name, [self.program, str(options.threads), *size])
 
 
+class Jit:
+    """The graph in a process with the compiler. Its code is for the CPU that it runs on."""
+    name = 'JIT'
+
+    def __init__(self, kind, folder, options):
+        part = MODELS[kind][1]
+        self.file, self.dims = folder / 'model.lathe', [size.split('=')[0] for size in MODELS[kind][0].split(',')]
+        call(options.build / 'tools/lathe', 'model', folder / 'model', '--part', part, '-o', self.file)
+
+    def start(self, size, options):
+        worker = Worker(self.name, [options.build / 'bench/bench_graph', str(options.threads)])
+        worker.ask(f'open {self.file}')
+        worker.ask('sizes ' + ' '.join(f'{name}={number}' for name, number in zip(self.dims, size)))
+        return worker
+
+
 class AotInductor:
     name = 'AOTInductor'
 
@@ -78,6 +95,7 @@ def libraries(program):
 def measure(kind, sizes, folder, options):
     # AotInductor writes the directory of the model, which Lathe reads.
     peer = AotInductor(kind, folder, options)
+    jit = Jit(kind, folder, options)
     programs, weights = [Lathe(kind, folder, options), peer], (folder / 'model/model.safetensors').stat().st_size
     for program in programs:
         count, size = libraries(program.program)
@@ -95,10 +113,12 @@ def measure(kind, sizes, folder, options):
         worst = max(abs(a - b) for a, b in zip(*(worker.ready['values'] for worker in workers)))
         if not worst <= 1e-3:
             sys.exit(f'{kind} {size}: results differ by {worst}')
+        workers.append(jit.start(size.split('x'), options))
         took = measure_in_turns(workers, options)
-        lathe, aoti = (1e3 * took[program.name] for program in programs)
+        lathe, aoti, own = (1e3 * took[worker.name] for worker in workers)
         first = [1e3 * median(starts[program.name]) for program in programs]
-        print(f'| {kind}, {size} | {lathe:.2f} | {aoti:.2f} | {aoti / lathe:.2f} | {first[0]:.0f} | {first[1]:.0f} |', flush=True)
+        print(f'| {kind}, {size} | {lathe:.2f} | {lathe / own:.2f} | {aoti:.2f} | {aoti / lathe:.2f} | {first[0]:.0f} | '
+              f'{first[1]:.0f} |', flush=True)
         for worker in workers:
             worker.close()
 
@@ -109,8 +129,9 @@ def main():
     parser.add_argument('--target', default='x86-64-v4', help='CPU level of the library')
     options = parser.parse_args()
     print(f'{machine()}, {options.threads} threads')
-    print('| model, batch x length | Lathe ms | AOTInductor ms | AOTInductor / Lathe | Lathe, start to first result, ms | AOTInductor |')
-    print('|---|---|---|---|---|---|')
+    print('| model, batch x length | library ms | library / JIT | AOTInductor ms | AOTInductor / library | library, start to first '
+          'result, ms | AOTInductor |')
+    print('|---|---|---|---|---|---|---|')
     for kind in MODELS:
         sizes = [case.split(':')[1] for case in options.cases if case.startswith(kind + ':')]
         if not sizes:
