@@ -13,6 +13,7 @@
 #include "models/generation/exported/exported_files.h"
 #include "models/generation/exported/exported_lm.h"
 #include "models/generation/exported/exported_seq2seq.h"
+#include "models/generation/exported/static_cache_lm.h"
 #include "models/generation/stop_strings.h"
 #include "models/pretrained/language_model.h"
 
@@ -181,24 +182,26 @@ std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tok
 
 namespace {
 
-/// Returns the model of a directory's ONNX files. `files` gets its weights.
+/// Returns the model of a directory's exported files. `files` gets its weights.
 std::unique_ptr<SequenceModel> open_exported(const ExportedFiles& exported, pretrained::ModelFiles& files,
                                              const SequenceModelOptions& options) {
   const pretrained::Config& config = files.config;
   const auto limit = [](std::int64_t most) { return most > 0 ? most : std::numeric_limits<std::int64_t>::max(); };
   const std::int64_t most = config.integer("max_position_embeddings", 0);
-  if (exported.encoder.empty()) {
-    auto model = std::make_unique<ExportedLm>(exported.decoder,
-                                              limit(most > 0 ? most : config.integer("n_positions", 0)), options);
+  const auto with_weights = [&](auto model) {
     files.weights = model->weights();
     return model;
+  };
+  if (exported.encoder.empty()) {
+    const std::int64_t positions = limit(most > 0 ? most : config.integer("n_positions", 0));
+    if (exported.decoder.extension() == ".pt2")
+      return with_weights(std::make_unique<StaticCacheLm>(exported.decoder, positions, options));
+    return with_weights(std::make_unique<ExportedLm>(exported.decoder, positions, options));
   }
   const std::int64_t padding = config.integer("pad_token_id", 0);
   const ExportedSeq2Seq::Tokens tokens{.start = config.integer("decoder_start_token_id", padding),
                                        .padding = padding};
-  auto model = std::make_unique<ExportedSeq2Seq>(exported, tokens, limit(most), options);
-  files.weights = model->weights();
-  return model;
+  return with_weights(std::make_unique<ExportedSeq2Seq>(exported, tokens, limit(most), options));
 }
 
 Generator load_exported(const std::filesystem::path& folder, const ExportedFiles& exported,
@@ -216,7 +219,7 @@ Generator Generator::load(const std::filesystem::path& folder, const SequenceMod
                           const pretrained::LoadOptions& weights, const std::filesystem::path& adapter) {
   if (const std::optional<ExportedFiles> exported = find_exported(folder)) {
     if (!adapter.empty() || weights.weights != pretrained::WeightFormat::stored)
-      throw UserError("an adapter or quantized weights for a decoder from an ONNX file", "exported_options",
+      throw UserError("an adapter or quantized weights for an exported decoder", "exported_options",
                       "give a directory with .safetensors files");
     return load_exported(folder, *exported, options);
   }

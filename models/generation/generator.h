@@ -115,9 +115,10 @@ std::vector<Generation::TokenId> chat_tokens(const ChatTemplate& chat, const Tok
 class Generator {
  public:
   /// Loads a model's or an adapter's directory; see load_adapted(). Copies the weights from the mapped files to
-  /// memory if there is plenty of it: fits_in_memory(). A directory with the ONNX files of find_exported() has an
-  /// ExportedLm or an ExportedSeq2Seq. Throws UserErrors of load_adapted(), Tokenizer::load, load_generation_options,
-  /// find_exported(), these two; [exported_options] for an adapter or quantized weights of an ONNX file.
+  /// memory if there is plenty of it: fits_in_memory(). A directory with the files of find_exported() has an
+  /// ExportedLm, a StaticCacheLm or an ExportedSeq2Seq. Throws UserErrors of load_adapted(), Tokenizer::load,
+  /// load_generation_options, find_exported(), these two; [exported_options] for an adapter or quantized weights of
+  /// an exported file.
   static Generator load(const std::filesystem::path& folder, const SequenceModelOptions& options = {},
                         const pretrained::LoadOptions& weights = {}, const std::filesystem::path& adapter = {});
   Generator(pretrained::Pretrained model, const Tokenizer& tokenizer, const SequenceModelOptions& options = {});

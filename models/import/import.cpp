@@ -17,8 +17,8 @@ ImportedGraph import_graph(const std::filesystem::path& file, const ImportOption
   if (!is_importable(file))
     throw UserError(fmt::format("{} is neither an ONNX file nor a .pt2 file", quote_path(file)), "import_file",
                     "give a file whose name ends with .onnx or .pt2");
-  if (file.extension() == ".pt2" && !(options.shapes.empty() && options.caches.empty() && options.states.empty() &&
-                                      options.parents.empty() && options.declares_outputs))
+  if (file.extension() == ".pt2" &&
+      !(options.shapes.empty() && options.caches.empty() && options.states.empty() && options.parents.empty()))
     throw UserError(
         fmt::format("{}: shapes, caches, parents and states of inputs are options for ONNX files", quote_path(file)),
         "import_unsupported", "export the program with the wanted sizes");

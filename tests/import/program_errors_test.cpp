@@ -55,9 +55,18 @@ TEST_CASE("program errors: writes in place that other values see") {
   written.replace(graph, "{\"name\": \"input\", \"arg\"", "{\"name\": \"self\", \"arg\"");
   written.replace(graph, "torch.ops.aten.relu.default", "torch.ops.aten.relu_.default");
   CHECK_THAT(error_of(written),
-             Contains("the op aten.relu_, which writes to an input, a buffer, or a tensor that has "
-                      "views: /relu\n") &&
+             Contains("the op aten.relu_, which writes to an input, a parameter, or a tensor with views that are "
+                      "read later: /relu\n") &&
                  Contains("call run_decompositions()"));
+  // The last sum reads rows of the buffer from before the write.
+  ProgramFile late("written");
+  late.replace(graph, R"({"name": "index_copy_"}}, "kind": 1}, {"name": "dim", "arg": {"as_ints": [1])",
+               R"({"name": "slice_1"}}, "kind": 1}, {"name": "dim", "arg": {"as_ints": [1])");
+  CHECK_THAT(error_of(late), Contains("the op aten.index_copy_, which writes to an input, a parameter, or a tensor "
+                                      "with views that are read later: /index_copy_\n"));
+  ProgramFile shared("written");
+  shared.replace(weights, "\"path_name\": \"weight_0\"", "\"path_name\": \"weight_1\"");
+  CHECK_THAT(error_of(shared), Contains("model.pt2: 'total' is written in place, and 'rows' has the same memory"));
 }
 
 TEST_CASE("program errors: another version of the format names both") {

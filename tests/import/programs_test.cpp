@@ -48,7 +48,7 @@ TEST_CASE("programs: files of older releases give the numbers of PyTorch at two 
 }
 
 TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
-  for (const char* name : {"elementwise", "layout", "networks"}) check_program(name, false, {1e-5, 1e-5});
+  for (const char* name : {"elementwise", "layout", "networks", "indices"}) check_program(name, false, {1e-5, 1e-5});
 }
 
 TEST_CASE("programs: compiled graphs give the numbers of PyTorch at two sizes") {
@@ -129,12 +129,23 @@ TEST_CASE("programs: locations are modules and nodes") {
   CHECK(has_attention);
 }
 
-TEST_CASE("programs: buffers that a program changes are states") {
-  const importing::ImportedGraph counter = program("counter");
-  const std::vector<ProgramRun> runs = program_runs("counter");
-  const std::vector<Tensors> results = results_in_order(counter, runs);
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    CHECK(difference(results[i], runs[i].outputs, {1e-5, 1e-5}).value_or("") == "");
+TEST_CASE("programs: buffers that a program changes are states, also if its nodes write in place") {
+  for (const std::string name : {"counter", "written"}) {
+    INFO(name);
+    const importing::ImportedGraph imported = program(name);
+    const std::vector<ProgramRun> runs = program_runs(name);
+    const std::vector<Tensors> results = results_in_order(imported, runs);
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      CHECK(difference(results[i], runs[i].outputs, {1e-5, 1e-5}).value_or("") == "");
+  }
+}
+
+TEST_CASE("programs: rows that a program writes to a cache are written in place") {
+  for (const std::string name : {"static_decoder", "static_decoder_core"}) {
+    const std::string text = ir::print(program(name).graph.finish());
+    CHECK_THAT(text, Contains("state %keys: f32[1, 2, 24, 8]") && Contains(" = update_rows %keys, ") &&
+                         Contains("{dim=2}") && Contains("update %values <- "));
+  }
 }
 
 TEST_CASE("programs: conditions on several sizes are checked at each run") {

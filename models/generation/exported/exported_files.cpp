@@ -28,7 +28,8 @@ std::optional<ExportedFiles> find_exported(const std::filesystem::path& folder) 
   if (encoder.empty()) {
     const std::filesystem::path file =
         onnx_file(folder, {"model.onnx", "decoder_model_merged.onnx", "decoder_with_past_model.onnx"});
-    return file.empty() ? std::nullopt : std::optional(ExportedFiles{file});
+    if (!file.empty()) return ExportedFiles{file};
+    return path_exists(folder / "model.pt2") ? std::optional(ExportedFiles{folder / "model.pt2"}) : std::nullopt;
   }
   const std::filesystem::path merged = onnx_file(folder, {"decoder_model_merged.onnx"});
   if (!merged.empty()) return ExportedFiles{merged, encoder, merged};
@@ -44,7 +45,7 @@ std::optional<ExportedFiles> find_exported(const std::filesystem::path& folder) 
 
 void check_exported_options(const SequenceModelOptions& options) {
   if (options.dtype != f32 || options.cache_dtype)
-    throw UserError(fmt::format("an ONNX file computes in its own dtypes, not in {}",
+    throw UserError(fmt::format("an exported file computes in its own dtypes, not in {}",
                                 name(options.cache_dtype.value_or(options.dtype))),
                     "exported_options", "leave out the compute dtype and the dtype of the cache");
   if (options.chunk < 1)

@@ -36,7 +36,8 @@ Executable& ExportedGraph::compiled(Kind kind, std::int64_t sequences, DimBindin
 
 importing::ImportedGraph import_logits(const std::filesystem::path& file, const importing::ImportOptions& how) {
   importing::ImportedGraph imported = importing::import_graph(file, how);
-  const auto found = imported.outputs.find("logits");
+  auto found = imported.outputs.find("logits");
+  if (imported.outputs.size() == 1) found = imported.outputs.begin();
   const bool is_found = found != imported.outputs.end() && found->second.rank() == 3 && found->second.size(2).value();
   if (!is_found)
     throw UserError(fmt::format("{} has no output logits [batch, length, vocabulary] with a known vocabulary",

@@ -49,9 +49,9 @@ class ExportedGraph {
   Side one_, several_;
 };
 
-/// Imports a decoder with its output logits [B, length, vocabulary]. The only output of the graph is the last row of
-/// each sequence, logits [B, vocabulary], in f32 or f64. Throws UserError [exported_inputs] for other outputs, and
-/// those of importing::import_graph().
+/// Imports a decoder with an output [B, length, vocabulary], which is called logits or is the only one. The only
+/// output of the graph is the last row of each sequence, logits [B, vocabulary], in f32 or f64. Throws UserError
+/// [exported_inputs] for other outputs, and those of importing::import_graph().
 importing::ImportedGraph import_logits(const std::filesystem::path& file, const importing::ImportOptions& how);
 
 }  // namespace lathe

@@ -32,8 +32,18 @@ class Check {
         parts_.add(fmt::format("an output of the kind {}", output.target), "outputs");
   }
 
+  void graph(const ExportedProgram& program) {
+    StorageOwners owners(program.graph);
+    own_inputs(owners, program);
+    nodes(program.graph, owners);
+  }
+
   void graph(const GraphPart& graph) {
-    StorageOwners owners;
+    StorageOwners owners(graph);
+    nodes(graph, owners);
+  }
+
+  void nodes(const GraphPart& graph, StorageOwners& owners) {
     for (const NodePart& node : graph.nodes) this->node(node, owners);
   }
 
@@ -56,7 +66,9 @@ class Check {
     } else if (owners.write(node).empty()) {
       has_mutation_ = true;
       parts_.add(
-          fmt::format("the op {}.{}, which writes to an input, a buffer, or a tensor that has views", domain, name),
+          fmt::format(
+              "the op {}.{}, which writes to an input, a parameter, or a tensor with views that are read later",
+              domain, name),
           node_path(node));
     }
     const auto operands = importing::words_of(record->operands);
@@ -115,7 +127,7 @@ bool is_harmless(const NamedArgument& argument) {
 void check_program(const ExportedProgram& program, const importing::OpTable& ops, const std::string& file) {
   Check check(ops);
   check.signature(program);
-  check.graph(program.graph);
+  check.graph(program);
   check.report(file);
 }
 

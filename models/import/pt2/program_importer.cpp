@@ -47,6 +47,7 @@ ProgramImporter::ProgramImporter(const std::filesystem::path& path, const Export
       ops_(ops),
       options_(options),
       dims_(program),
+      written_(written_inputs(program, ops)),
       imported_{Graph(path.stem().string()), {}, {}},
       into_(imported_.graph) {}
 
@@ -55,8 +56,12 @@ importing::ImportedGraph ProgramImporter::import() {
   add_inputs(values);
   add_ranges();
   add_guards();
-  add_graph(values, program_.graph);
+  StorageOwners owners(program_.graph);
+  own_inputs(owners, program_);
+  check_written(owners);
+  add_nodes(values, program_.graph, owners);
   add_outputs(values);
+  add_written(values);
   return std::move(imported_);
 }
 
@@ -74,7 +79,11 @@ const Value& ProgramImporter::value_of(const Values& values, const NodePart& nod
 }
 
 void ProgramImporter::add_graph(Values& values, const GraphPart& graph) {
-  StorageOwners owners;
+  StorageOwners owners(graph);
+  add_nodes(values, graph, owners);
+}
+
+void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageOwners& owners) {
   for (const NodePart& node : graph.nodes) {
     const Location here = location(node);
     try {

@@ -34,8 +34,12 @@ class ProgramImporter {
   void add_user_input(Values& values, const Argument& input);
   /// Returns a tensor of the file as a parameter, a state or a constant.
   importing::Value stored(const InputSpec& input);
-  bool is_updated(const std::string& buffer) const;
+  bool is_updated(const InputSpec& input) const;
   void add_outputs(const Values& values);
+  /// Throws UserError [import_unsupported] for a tensor that is written in place, and read by another name.
+  void check_written(const StorageOwners& owners) const;
+  /// Buffers that nodes write in place get their last values.
+  void add_written(const Values& values);
   /// Records the limits of the symbols and the guards of the program as run-time checks.
   void add_ranges() const;
   void add_guards() const;
@@ -43,6 +47,7 @@ class ProgramImporter {
   std::set<std::string> bound_names() const;
 
   void add_graph(Values& values, const GraphPart& graph);
+  void add_nodes(Values& values, const GraphPart& graph, StorageOwners& owners);
   void add_wrapped(Values& values, const NodePart& node, const GraphPart& inner);
   /// Adds a branch, or the body of a loop, to a graph. Returns its outputs.
   importing::Results add_body(const NodePart& node, const GraphPart& body, std::vector<importing::Value> inputs,
@@ -74,6 +79,7 @@ class ProgramImporter {
   const importing::ImportOptions& options_;
   ProgramDims dims_;
   SizeAssertions assertions_;
+  std::set<std::string> written_;  ///< buffers and constants that nodes write in place, by their names in the graph
   importing::ImportedGraph imported_;
   Graph into_;              ///< that nodes are added to: that of the program, or the body of a loop
   int depth_ = 0;           ///< of subgraphs

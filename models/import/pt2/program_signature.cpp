@@ -50,16 +50,18 @@ void ProgramImporter::add_user_input(Values& values, const Argument& input) {
   define(values, name, imported_.graph.input(name, dtype, shape));
 }
 
-bool ProgramImporter::is_updated(const std::string& buffer) const {
-  return std::ranges::any_of(program_.outputs, [&](const OutputSpec& output) {
-    return output.kind == OutputSpec::Kind::buffer && output.target == buffer;
-  });
+bool ProgramImporter::is_updated(const InputSpec& input) const {
+  if (written_.contains(input.value.text)) return true;
+  return input.kind == InputSpec::Kind::buffer &&
+         std::ranges::any_of(program_.outputs, [&](const OutputSpec& output) {
+           return output.kind == OutputSpec::Kind::buffer && output.target == input.target;
+         });
 }
 
 /// Parameters and the buffers of the state dict keep their names. Other tensors are constants if they are small.
 Value ProgramImporter::stored(const InputSpec& input) {
   const bool is_parameter = input.kind == InputSpec::Kind::parameter;
-  const bool is_buffer = input.kind == InputSpec::Kind::buffer, changes = is_buffer && is_updated(input.target);
+  const bool is_buffer = input.kind == InputSpec::Kind::buffer, changes = is_updated(input);
   const std::string place = tensors_.place(input.target);
   if (const auto known = stored_.find(place); known != stored_.end() && !changes) return known->second;
   HostTensor tensor = tensors_.read(input.target);
@@ -142,7 +144,7 @@ void ProgramImporter::add_outputs(const Values& values) {
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + name, 0));
     const Tensor tensor = found->second.in(imported_.graph);
     if (is_user(output)) {
-      imported_.graph.output(name, tensor);
+      if (options_.declares_outputs) imported_.graph.output(name, tensor);
       imported_.outputs.emplace(name, tensor);
       continue;
     }
@@ -150,6 +152,29 @@ void ProgramImporter::add_outputs(const Values& values) {
     if (buffer == buffers_.end())
       throw UserError(fmt::format("{}: the buffer '{}', which is updated, is no input", file_, name), "import_file");
     imported_.graph.update(buffer->second.in(imported_.graph), tensor);
+  }
+}
+
+void ProgramImporter::check_written(const StorageOwners& owners) const {
+  for (const InputSpec& input : program_.inputs) {
+    if (!written_.contains(input.value.text)) continue;
+    for (const InputSpec& other : program_.inputs) {
+      const bool is_stored = other.kind != InputSpec::Kind::user && other.kind != InputSpec::Kind::fixed;
+      if (&other == &input || !is_stored || !owners.is_read(other.value.text)) continue;
+      if (tensors_.file(other.target) == tensors_.file(input.target))
+        throw UserError(fmt::format("{}: '{}' is written in place, and '{}' has the same memory", file_, input.target,
+                                    other.target),
+                        "import_unsupported", "call run_decompositions() on the exported program");
+    }
+  }
+}
+
+void ProgramImporter::add_written(const Values& values) {
+  for (const InputSpec& input : program_.inputs) {
+    if (!written_.contains(input.value.text)) continue;
+    const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + input.target, 0));
+    imported_.graph.update(buffers_.at(input.target).in(imported_.graph),
+                           values.at(input.value.text).in(imported_.graph));
   }
 }
 

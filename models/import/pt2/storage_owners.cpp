@@ -22,6 +22,23 @@ bool may_share(const importing::OpRecord& record) {
          std::ranges::find(sharing_ops, record.name) != std::end(sharing_ops);
 }
 
+/// Ops whose result is all of their operand.
+constexpr std::string_view same_ops[] = {"alias", "detach", "lift_fresh"};
+/// So is that of these ops, unless they convert or copy.
+constexpr std::string_view cast_ops[] = {"to.dtype", "to.dtype_layout", "to.device", "to.other", "type_as"};
+
+/// Returns whether the result of a node is its operand 0, with all its elements in the same storage.
+bool is_operand(const NodePart& node, const importing::OpRecord& record, const GraphPart& graph) {
+  if (std::ranges::find(same_ops, record.name) != std::end(same_ops)) return true;
+  if (std::ranges::find(cast_ops, record.name) == std::end(cast_ops)) return false;
+  const auto copies = [](const NamedArgument& argument) {
+    return argument.name == "copy" && argument.value.kind == Argument::Kind::boolean && argument.value.integer != 0;
+  };
+  const auto from = graph.tensors.find(node.arguments[0].value.text), to = graph.tensors.find(node.results[0].text);
+  return std::ranges::none_of(node.arguments, copies) && from != graph.tensors.end() && to != graph.tensors.end() &&
+         from->second.dtype == to->second.dtype;
+}
+
 }  // namespace
 
 std::string functional_target(std::string_view target) {
@@ -32,32 +49,97 @@ std::string functional_target(std::string_view target) {
   return std::string(target.substr(0, dot - 1)) + std::string(target.substr(dot));
 }
 
-void StorageOwners::add(const NodePart& node, const importing::OpRecord* record) {
-  const bool shares = !record || may_share(*record);
-  const auto disown = [&](const std::string& name) {
-    const auto found = names_.find(name);
-    if (found == names_.end()) return;
-    for (const std::string& each : std::set<std::string>(found->second)) names_.erase(each);
+StorageOwners::StorageOwners(const GraphPart& graph) : graph_(graph) {
+  const auto read = [&](const Argument& argument, std::size_t at) {
+    if (argument.kind == Argument::Kind::value) last_reads_[argument.text] = at;
+    for (const std::string& name : argument.texts) last_reads_[name] = at;
+  };
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    for (const NamedArgument& argument : graph.nodes[i].arguments) read(argument.value, i);
+  for (const Argument& output : graph.outputs) read(output, graph.nodes.size());
+}
+
+void StorageOwners::own(const std::string& name) {
+  shared_by_[name] = {storages_.size()};
+  storages_.push_back({{name}, {}});
+}
+
+std::set<std::size_t> StorageOwners::storages_of(const NodePart& node) const {
+  std::set<std::size_t> all;
+  const auto note = [&](const std::string& name) {
+    if (const auto found = shared_by_.find(name); found != shared_by_.end())
+      all.insert(found->second.begin(), found->second.end());
   };
   for (const NamedArgument& argument : node.arguments) {
-    if (!shares) break;
-    disown(argument.value.text);
-    for (const std::string& name : argument.value.texts) disown(name);
+    if (argument.value.kind == Argument::Kind::value) note(argument.value.text);
+    for (const std::string& name : argument.value.texts) note(name);
   }
-  if (shares) return;
-  for (const Argument& result : node.results)
-    if (result.kind == Argument::Kind::value) names_[result.text] = {result.text};
+  return all;
+}
+
+void StorageOwners::add(const NodePart& node, const importing::OpRecord* record) {
+  ++at_;
+  const bool shares = !record || may_share(*record);
+  const std::set<std::size_t> from = shares ? storages_of(node) : std::set<std::size_t>();
+  if (shares && record && from.size() == 1 && !node.results.empty() && is_operand(node, *record, graph_)) {
+    Storage& storage = storages_[*from.begin()];
+    const std::string& name = node.results[0].text;
+    shared_by_[name] = from;
+    (storage.names.contains(node.arguments[0].value.text) ? storage.names : storage.views).insert(name);
+    return;
+  }
+  const auto define = [&](const std::string& name) {
+    if (!shares) return own(name);
+    shared_by_[name] = from;
+    for (const std::size_t storage : from) storages_[storage].views.insert(name);
+  };
+  for (const Argument& result : node.results) {
+    if (result.kind == Argument::Kind::value) define(result.text);
+    for (const std::string& name : result.texts) define(name);
+  }
 }
 
 std::vector<std::string> StorageOwners::write(const NodePart& node) {
+  const std::size_t now = at_++;
   if (node.arguments.empty() || node.results.empty()) return {};
-  const auto found = names_.find(node.arguments[0].value.text);
-  if (found == names_.end()) return {};
-  const std::vector<std::string> written(found->second.begin(), found->second.end());
-  std::set<std::string> all = found->second;
-  all.insert(node.results[0].text);
-  for (const std::string& name : all) names_[name] = all;
+  const std::string& target = node.arguments[0].value.text;
+  const auto found = shared_by_.find(target);
+  if (found == shared_by_.end() || found->second.size() != 1) return {};
+  const std::size_t number = *found->second.begin();
+  Storage& storage = storages_[number];
+  const auto is_read_later = [&](const std::string& view) {
+    const auto last = last_reads_.find(view);
+    return last != last_reads_.end() && last->second > now;
+  };
+  if (!storage.names.contains(target) || std::ranges::any_of(storage.views, is_read_later)) return {};
+  std::vector<std::string> written(storage.names.begin(), storage.names.end());
+  const std::string& result = node.results[0].text;
+  storage.names.insert(result);
+  shared_by_[result] = {number};
   return written;
+}
+
+void own_inputs(StorageOwners& owners, const ExportedProgram& program) {
+  for (const InputSpec& input : program.inputs)
+    if (input.kind == InputSpec::Kind::buffer || input.kind == InputSpec::Kind::constant)
+      owners.own(input.value.text);
+}
+
+std::set<std::string> written_inputs(const ExportedProgram& program, const importing::OpTable& ops) {
+  StorageOwners owners(program.graph);
+  own_inputs(owners, program);
+  std::set<std::string> all;
+  for (const NodePart& node : program.graph.nodes) {
+    const importing::OpRecord* const record = wrapped_graph(node) ? nullptr : find_op(ops, node.target);
+    if (!record || record->name == op_of(node.target).second)
+      owners.add(node, record);
+    else
+      for (const std::string& name : owners.write(node)) all.insert(name);
+  }
+  std::set<std::string> inputs;
+  for (const InputSpec& input : program.inputs)
+    if (all.contains(input.value.text)) inputs.insert(input.value.text);
+  return inputs;
 }
 
 }  // namespace lathe::pt2

@@ -15,17 +15,40 @@ namespace lathe::pt2 {
 /// "torch.ops.aten.relu_.default"; empty for a target that does not write in place.
 std::string functional_target(std::string_view target);
 
-/// Tracks which values of a graph share storage, for writes in place. A write is safe if no other value shares
-/// the storage: it then defines a new value, to which all names of the old one refer.
+/// Tracks which values of a graph share storage, for writes in place. A write is safe if no other value that shares
+/// the storage is read after it: it then defines a new value, to which all names of the old one refer.
 class StorageOwners {
  public:
-  /// Notes the results of a node. `record` is null for a node with a subgraph.
+  explicit StorageOwners(const GraphPart& graph);
+
+  /// Returns whether a node or an output reads a value.
+  bool is_read(const std::string& name) const { return last_reads_.contains(name); }
+  /// Notes an input with storage of its own, such as a buffer.
+  void own(const std::string& name);
+  /// Notes the results of the next node. `record` is null for a node with a subgraph.
   void add(const NodePart& node, const importing::OpRecord* record);
-  /// Notes a write in place. Returns the names of the value that is written; none if other values share its storage.
+  /// Notes the next node, a write in place. Returns the names of the value that is written; none if values that share
+  /// its storage are read later, or if it has no storage of its own.
   std::vector<std::string> write(const NodePart& node);
 
  private:
-  std::map<std::string, std::set<std::string>, std::less<>> names_;  ///< all names of an owned value, by each name
+  struct Storage {
+    std::set<std::string> names;  ///< of the value that is all of it
+    std::set<std::string> views;  ///< values that may be parts of it
+  };
+  std::set<std::size_t> storages_of(const NodePart& node) const;
+
+  const GraphPart& graph_;
+  std::map<std::string, std::size_t, std::less<>> last_reads_;  ///< numbers of nodes; those of outputs are larger
+  std::size_t at_ = 0;                                          ///< the next node
+  std::vector<Storage> storages_;
+  std::map<std::string, std::set<std::size_t>, std::less<>> shared_by_;  ///< storages that a value may share
 };
+
+/// Returns the names of the buffers and constants that the nodes of a program write in place.
+std::set<std::string> written_inputs(const ExportedProgram& program, const importing::OpTable& ops);
+
+/// Notes the buffers and constants of a program.
+void own_inputs(StorageOwners& owners, const ExportedProgram& program);
 
 }  // namespace lathe::pt2

@@ -35,6 +35,8 @@ class ProgramTensors {
 
   /// Returns a text that is equal for two names of the same elements, such as tied weights.
   std::string place(std::string_view name) const;
+  /// Returns the file of a tensor in the archive: tensors that share storage have one.
+  const std::string& file(std::string_view name) const { return payload(name).entry; }
   /// Returns whether a parameter is trained: requires_grad was true.
   bool is_trained(std::string_view name) const { return payload(name).meta.requires_grad; }
 

@@ -40,6 +40,12 @@ struct Indexed {
   Ints dims;
   std::vector<Tensor> indices;
   Shape shape;  ///< of the indices
+
+  /// Returns where x[indices] has the dims of the indices: at the first indexed dim if neighbouring dims are indexed.
+  int place() const {
+    const bool are_neighbours = dims.back() - dims.front() + 1 == std::ssize(dims);
+    return are_neighbours ? static_cast<int>(dims.front()) : 0;
+  }
 };
 
 /// Operands from `first` on are the indices of each dim; absent ones select the whole dim.
@@ -78,7 +84,20 @@ Tensor numbers_of(const OpCall& call, const Indexed& found, const Shape& permute
                       [&](int i) { return found.indices[static_cast<std::size_t>(i)]; });
 }
 
-/// The dims of the indices are in front. If neighbouring dims are indexed, they are at the first indexed dim.
+/// Returns the order of dims that moves the first `count` of them to `place`.
+Ints index_dims_at(int place, int count, int rank) {
+  Ints order;
+  for (int i = 0; i < rank; ++i) order.push_back(i < place ? count + i : i < place + count ? i - place : i);
+  return order;
+}
+
+Ints inverse(const Ints& order) {
+  Ints places(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    places[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  return places;
+}
+
 Results index_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   std::size_t only = 0, count = 0;
@@ -94,15 +113,7 @@ Results index_op(const OpCall& call) {
   const auto indexed = static_cast<int>(found.dims.size());
   const Tensor y =
       gather(importing::with_joined_dims(permuted, indexed), numbers_of(call, found, permuted.shape()), 0);
-  const bool are_neighbours = found.dims.back() - found.dims.front() + 1 == indexed;
-  const auto before = static_cast<int>(found.dims.front());
-  if (!are_neighbours || before == 0) return {y};
-  Ints order;
-  const int index_rank = found.shape.rank();
-  for (int i = 0; i < before; ++i) order.push_back(index_rank + i);
-  for (int i = 0; i < index_rank; ++i) order.push_back(i);
-  for (int i = index_rank + before; i < y.rank(); ++i) order.push_back(i);
-  return {y.permute(order)};
+  return {y.permute(index_dims_at(found.place(), found.shape.rank(), y.rank()))};
 }
 
 /// x[mask] = number
@@ -116,26 +127,42 @@ std::optional<Tensor> masked_write(const OpCall& call, const Tensor& x) {
   return where(mask, call.tensor(1).to(x.dtype()).reshape({}), x);
 }
 
-/// Operand 1 has the values, and those from 2 on are the indices.
+/// Writes values over the elements that index() reads: those of a tensor in the shape of what it returns.
 Results index_put(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const bool adds = call.flag("accumulate", false);
   if (!adds)
     if (const std::optional<Tensor> written = masked_write(call, x)) return {*written};
   const Indexed found = indexed_dims(call, x, 2);
-  const Ints order = indexed_first(found, x.rank());
-  if (found.dims.front() != 0 || found.dims.back() + 1 != static_cast<std::int64_t>(found.dims.size()))
-    call.fail("values are written at indices of dims that are not the first ones");
-  const Tensor permuted = x.permute(order);
   const auto indexed = static_cast<int>(found.dims.size());
-  Shape wanted = found.shape, rows{found.shape.numel()};
-  for (int i = indexed; i < x.rank(); ++i) wanted.push_back(permuted.size(i)), rows.push_back(permuted.size(i));
+  const int at = found.place();
+  Shape wanted, rows{found.shape.numel()};
+  for (int i = 0; i <= x.rank(); ++i) {
+    if (i == at)
+      for (const Dim& size : found.shape) wanted.push_back(size);
+    if (i == x.rank() || std::ranges::find(found.dims, i) != found.dims.end()) continue;
+    wanted.push_back(x.size(i));
+    rows.push_back(x.size(i));
+  }
+  Tensor values = call.tensor(1).to(x.dtype()).expand(wanted);
+  if (!adds && indexed == 1 && found.shape.rank() == 1) return {update_rows(x, found.indices[0], values, at)};
+  const Ints order = indexed_first(found, x.rank());
+  const Tensor permuted = x.permute(order);
+  values = values.permute(inverse(index_dims_at(at, found.shape.rank(), wanted.rank())));
   const Tensor numbers = numbers_of(call, found, permuted.shape());
-  const Tensor values = call.tensor(1).to(x.dtype()).expand(wanted).reshape(rows);
   const Tensor written =
       importing::with_rows(importing::with_joined_dims(permuted, indexed),
-                           numbers.expand(found.shape).reshape({found.shape.numel()}), values, adds);
-  return {written.reshape(x.shape())};
+                           numbers.expand(found.shape).reshape({found.shape.numel()}), values.reshape(rows), adds);
+  return {written.reshape(permuted.shape()).permute(inverse(order))};
+}
+
+/// Writes row i of a tensor at position index[i] of a dim.
+Results index_copy(const OpCall& call) {
+  const Tensor x = call.tensor(0), rows = call.tensor(2).to(x.dtype());
+  const int axis = axis_argument(call, x.rank());
+  const Tensor positions = checked(call.tensor(1).to(i64), x.size(axis).unnamed());
+  if (x.rank() == 0) return {rows.reshape({})};
+  return {update_rows(x, positions.reshape({positions.shape().numel()}), rows, axis)};
 }
 
 Results scatter_op(const OpCall& call) {
@@ -200,6 +227,7 @@ std::span<const OpRecord> aten_indexing_ops() {
       aten("index.Tensor", "self indices", "", index_op, Moves::first),
       aten("gather", "self index", "dim sparse_grad", gather_op, Moves::first),
       aten("index_put", "self values indices", "accumulate", index_put),
+      aten("index_copy", "self index source", "dim", index_copy),
       aten("scatter.src", "self index src", "dim", scatter_op),
       aten("scatter.value", "self index value", "dim", scatter_op),
       aten("scatter_add", "self index src", "dim", scatter_add_op),
