@@ -3,11 +3,14 @@
 #include "frontend/grad.h"
 #include "frontend/ops/derived_ops.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/printer.h"
 #include "tests/import/support/model_case.h"
+#include "tests/support/texts/error_label.h"
 #include "tests/support/texts/test_data.h"
 
 using namespace lathe;
 using namespace lathe::test;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -33,7 +36,7 @@ TEST_CASE("models: interpreted graphs give the numbers of ONNX Runtime at two si
 
 TEST_CASE("ops: interpreted graphs give the numbers of ONNX Runtime at two sizes") {
   for (const char* name :
-       {"elementwise", "layout", "networks", "contrib", "group_query", "recurrent", "vision", "signals"})
+       {"elementwise", "layout", "networks", "contrib", "group_query", "recurrent", "vision", "signals", "strides"})
     check_model(name, false);
 }
 
@@ -52,6 +55,26 @@ TEST_CASE("models: sizes in shape computations become the named dims of the inpu
   for (const ir::Node& node : imported.graph.ir().nodes)
     for (const Dim& dim : node.type.shape)
       for (const std::string& name : dim.unknowns()) CHECK((name == "batch_size" || name == "sequence_length"));
+}
+
+TEST_CASE("models: sizes that strides must divide are multiples, and slices by sizes count from the end") {
+  const importing::ImportedGraph imported = importing::import_graph(model_folder("strides") / "model.onnx");
+  const std::string text = ir::print(imported.graph.finish());
+  CHECK_THAT(text, Contains("input %image: f32[n, 3, 12*height_div_12, 4*width_div_4]"));
+  CHECK(imported.outputs.at("windows").value().type().to_string() == "f32[n, 4, height_div_12, width_div_4]");
+  CHECK(imported.outputs.at("tail").value().type().to_string() == "f32[n, 3, 12*height_div_12, 4*width_div_4]");
+  std::string message;
+  const auto run = [&](std::int64_t height) {
+    return error_label(
+        [&] { run_imported(imported, Tensors({{"image", HostTensor(f32, {1, 3, height, 8})}}), false); }, &message);
+  };
+  CHECK(run(18) == "dim_conflict");
+  CHECK_THAT(message, Contains("12*height_div_12 is 18"));
+  // "last" has all rows for any height; "tail" needs a height of 1 or more.
+  std::vector<std::string> checks;
+  for (const ir::DimCheck& check : imported.graph.ir().checks)
+    if (check.label == "import_range") checks.push_back(check.message);
+  CHECK(checks == std::vector<std::string>{"the bound -12*height_div_12 of a slice counts from the end"});
 }
 
 TEST_CASE("models: weights are parameters by their names, and large buffers of bools are states") {

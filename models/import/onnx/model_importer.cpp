@@ -41,7 +41,8 @@ const Value* NodeScope::find(Text name) const {
 }
 
 ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto& model, TensorData& data,
-                             const importing::OpTable& ops, const importing::ImportOptions& options)
+                             const importing::OpTable& ops, const importing::ImportOptions& options,
+                             DimMultiples& multiples)
     : file_(path.filename().string()),
       model_(model),
       data_(data),
@@ -49,6 +50,7 @@ ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto
       options_(options),
       functions_(model),
       dims_(*model.graph),
+      multiples_(multiples),
       caches_(options, path.filename().string()),
       imported_{Graph(model.graph->name.empty() ? path.stem().string() : std::string(model.graph->name)), {}, {}} {}
 
@@ -121,7 +123,7 @@ Shape ModelImporter::shape_of(const ValueProto& input) {
   const std::vector<DimProto>& written = *input.shape;
   if (given == options_.shapes.end()) {
     std::vector<Dim> sizes;
-    for (std::size_t i = 0; i < written.size(); ++i) sizes.push_back(dims_.dim(input, i));
+    for (std::size_t i = 0; i < written.size(); ++i) sizes.push_back(multiples_.apply(dims_.dim(input, i)));
     return Shape(std::move(sizes));
   }
   const Shape& shape = given->second;

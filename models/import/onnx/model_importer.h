@@ -8,6 +8,7 @@
 #include "models/import/import.h"
 #include "models/import/onnx/cached_inputs.h"
 #include "models/import/onnx/check_ops.h"
+#include "models/import/onnx/dim_multiples.h"
 #include "models/import/onnx/dim_names.h"
 #include "models/import/onnx/tensor_data.h"
 
@@ -34,7 +35,7 @@ struct NodeScope {
 class ModelImporter {
  public:
   ModelImporter(const std::filesystem::path& path, const ModelProto& model, TensorData& data,
-                const importing::OpTable& ops, const importing::ImportOptions& options);
+                const importing::OpTable& ops, const importing::ImportOptions& options, DimMultiples& multiples);
 
   importing::ImportedGraph import();
 
@@ -74,6 +75,7 @@ class ModelImporter {
   const importing::ImportOptions& options_;
   Functions functions_;
   DimNames dims_;
+  DimMultiples& multiples_;
   CachedInputs caches_;
   importing::ImportedGraph imported_;
   std::int64_t nodes_ = 0;  ///< added so far, with those of calls

@@ -5,7 +5,8 @@
 /// Ranges of indices whose bounds are dims.
 namespace lathe::importing {
 
-/// Returns a bound of a slice: negative bounds count from the end, and all are limited to [low, size + low]. Throws
+/// Returns a bound of a slice: negative bounds count from the end, and all are limited to [low, size + low]. A bound
+/// that is negative or 0, such as -S, must be negative in each run [import_range], unless both are the same. Throws
 /// [import_size] if the sign of the bound depends on the sizes.
 Dim slice_bound(const Dim& bound, const Dim& size, std::int64_t low, const OpCall& call);
 

@@ -514,6 +514,24 @@ def newest():
     case("newest", inputs, ops, 27, 18, ["ai.onnx.preview", "ai.onnx.preview.training"])
 
 
+def strides():
+    """Windows over images of any height and width, and slices that count from the end by sizes."""
+    b = Builder(19)
+    x = b.op("Conv", "image", b.weight("stem", 4, 3, 3, 3), kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    x = b.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 1], pads=[1] * 4)
+    x = b.op("Conv", x, b.weight("patch", 4, 4, 3, 2), kernel_shape=[3, 2], strides=[3, 2])
+    height = b.size("image", 2)
+    end = b.op("Concat", height, b.size("image", 3), axis=0)
+    last = b.op("Slice", "image", b.op("Neg", height), height, b.constant([2]))
+    tail = b.op("Slice", b.op("Concat", "image", "image", axis=2), b.op("Neg", height), b.constant([2**31]), b.constant([2]))
+    up = b.op("ConvTranspose", "image", b.weight("kernel", 3, 1, 3, 3), kernel_shape=[3, 3], strides=[2, 2])
+    for name, value in (("windows", x), ("size", end), ("last", last), ("tail", tail), ("up", up)):
+        b.nodes.append(helper.make_node("Identity", [value], [name], name=f"out_{name}"))
+    data = [{"image": normal(b.random, sizes)} for sizes in ([1, 3, 24, 8], [2, 3, 12, 20])]
+    results = [helper.make_empty_tensor_value_info(name) for name in ("windows", "size", "last", "tail", "up")]
+    write("strides", b, [tensor("image", FLOAT, "n", 3, "height", "width")], results, data, 17)
+
+
 if __name__ == "__main__":
-    for make in (elementwise, layout, networks, contrib, recurrent, vision, signals, newest):
+    for make in (elementwise, layout, networks, contrib, recurrent, vision, signals, newest, strides):
         make()

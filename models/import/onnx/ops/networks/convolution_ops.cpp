@@ -33,7 +33,7 @@ Tensor with_bias(const OpCall& call, const Tensor& y) {
 }
 
 Tensor convolved(const OpCall& call, const Tensor& x, const Tensor& weight) {
-  Windows windows = windows_of(call, x, kernel_of(call, weight.shape()));
+  Windows windows = whole_windows_of(call, x, kernel_of(call, weight.shape()));
   Tensor source = x;
   if (windows.low != windows.high) {
     source = padded_for(x, windows, 0, 0);

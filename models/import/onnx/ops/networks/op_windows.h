@@ -17,6 +17,10 @@ struct Windows {
 /// [import_size] if the padding depends on an unknown size.
 Windows windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up = false);
 
+/// The same for an op with an output for each window, so that their number must be a polynomial of sizes. Throws
+/// SizeMultiple if the stride does not divide an unknown size.
+Windows whole_windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up = false);
+
 /// Pads the spatial dims of x with a value.
 Tensor padded_for(const Tensor& x, const Windows& windows, const Number& value, const Number& excess_value);
 

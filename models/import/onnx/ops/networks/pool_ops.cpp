@@ -56,7 +56,7 @@ Numbered largest_of(const Numbered& x, const Windows& windows) {
 Results max_pool(const OpCall& call) {
   const bool is_column_major = call.flag("storage_order", false);
   const Tensor given = call.tensor(0), x = is_byte(given.dtype()) ? given.to(i32) : given;
-  const Windows windows = windows_of(call, x, call.integers("kernel_shape"), call.flag("ceil_mode", false));
+  const Windows windows = whole_windows_of(call, x, call.integers("kernel_shape"), call.flag("ceil_mode", false));
   const Number lowest = is_float(x.dtype()) ? Number(-std::numeric_limits<double>::infinity())
                                             : Number(integer_limits(x.dtype()).lowest);
   const Tensor source = padded_for(x, windows, lowest, lowest);
@@ -93,7 +93,7 @@ Results max_unpool(const OpCall& call) {
 /// The mean of each window, with or without its padding. Elements that only ceil_mode adds do not count.
 Results average_pool(const OpCall& call) {
   const Tensor x = call.tensor(0);
-  const Windows windows = windows_of(call, x, call.integers("kernel_shape"), call.flag("ceil_mode", false));
+  const Windows windows = whole_windows_of(call, x, call.integers("kernel_shape"), call.flag("ceil_mode", false));
   const Tensor sums = window_sums(padded_for(x, windows, 0, 0), windows);
   const bool counts_padding = call.flag("count_include_pad", false);
   const auto is_zero = [](std::int64_t n) { return n == 0; };
@@ -114,7 +114,7 @@ Results average_pool(const OpCall& call) {
 Results lp_pool(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const auto p = static_cast<double>(call.integer("p", 2));
-  const Windows windows = windows_of(call, x, call.integers("kernel_shape"), call.flag("ceil_mode", false));
+  const Windows windows = whole_windows_of(call, x, call.integers("kernel_shape"), call.flag("ceil_mode", false));
   return {window_sums(padded_for(abs(x).pow(p), windows, 0, 0), windows).pow(1 / p)};
 }
 
