@@ -48,7 +48,7 @@ TEST_CASE("programs: files of older releases give the numbers of PyTorch at two 
 }
 
 TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
-  for (const char* name : {"elementwise", "layout", "networks", "indices"}) check_program(name, false, {1e-5, 1e-5});
+  for (const char* name : {"elementwise", "layout", "networks", "indices", "strided"}) check_program(name, false, {1e-5, 1e-5});
 }
 
 TEST_CASE("programs: compiled graphs give the numbers of PyTorch at two sizes") {
@@ -138,6 +138,11 @@ TEST_CASE("programs: buffers that a program changes are states, also if its node
     for (std::size_t i = 0; i < runs.size(); ++i)
       CHECK(difference(results[i], runs[i].outputs, {1e-5, 1e-5}).value_or("") == "");
   }
+}
+
+TEST_CASE("programs: sizes that strides must divide are multiples") {
+  const std::string text = ir::print(program("strided").graph.finish());
+  CHECK_THAT(text, Contains("input %x: f32[x_0, 3, 12*x_2_div_12, 6*x_3_div_6]"));
 }
 
 TEST_CASE("programs: rows that a program writes to a cache are written in place") {

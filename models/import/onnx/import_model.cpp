@@ -16,15 +16,10 @@ importing::ImportedGraph import_model(const std::filesystem::path& file, const i
   const ModelProto model = read_model(mapped->bytes(), name);
   const importing::OpTable ops = standard_ops();
   check_ops(model, ops, name);
-  // Sizes of inputs that strides must divide are found on the way: each import ends at the first one, or succeeds.
-  for (DimMultiples multiples;;) {
+  return importing::with_multiples([&](importing::DimMultiples& multiples) {
     TensorData data(file, mapped);
-    try {
-      return ModelImporter(file, model, data, ops, options, multiples).import();
-    } catch (const SizeMultiple& needed) {
-      if (!multiples.add(needed)) throw;
-    }
-  }
+    return ModelImporter(file, model, data, ops, options, multiples).import();
+  });
 }
 
 std::vector<ModelInput> model_inputs(const std::filesystem::path& file) {

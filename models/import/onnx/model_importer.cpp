@@ -42,7 +42,7 @@ const Value* NodeScope::find(Text name) const {
 
 ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto& model, TensorData& data,
                              const importing::OpTable& ops, const importing::ImportOptions& options,
-                             DimMultiples& multiples)
+                             importing::DimMultiples& multiples)
     : file_(path.filename().string()),
       model_(model),
       data_(data),

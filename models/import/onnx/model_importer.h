@@ -8,9 +8,9 @@
 #include "models/import/import.h"
 #include "models/import/onnx/cached_inputs.h"
 #include "models/import/onnx/check_ops.h"
-#include "models/import/onnx/dim_multiples.h"
 #include "models/import/onnx/dim_names.h"
 #include "models/import/onnx/tensor_data.h"
+#include "models/import/ops/sizes/dim_multiples.h"
 
 namespace lathe::onnx {
 
@@ -35,7 +35,8 @@ struct NodeScope {
 class ModelImporter {
  public:
   ModelImporter(const std::filesystem::path& path, const ModelProto& model, TensorData& data,
-                const importing::OpTable& ops, const importing::ImportOptions& options, DimMultiples& multiples);
+                const importing::OpTable& ops, const importing::ImportOptions& options,
+                importing::DimMultiples& multiples);
 
   importing::ImportedGraph import();
 
@@ -75,7 +76,7 @@ class ModelImporter {
   const importing::ImportOptions& options_;
   Functions functions_;
   DimNames dims_;
-  DimMultiples& multiples_;
+  importing::DimMultiples& multiples_;
   CachedInputs caches_;
   importing::ImportedGraph imported_;
   std::int64_t nodes_ = 0;  ///< added so far, with those of calls

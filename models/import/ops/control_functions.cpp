@@ -10,8 +10,8 @@
 #include "ir/ops/lookups.h"
 #include "ir/support/error.h"
 #include "ir/tensor/loop_views.h"
-#include "models/import/ops/dim_functions.h"
-#include "models/import/ops/loop_trips.h"
+#include "models/import/ops/sizes/dim_functions.h"
+#include "models/import/ops/sizes/loop_trips.h"
 #include "models/import/ops/tensor_functions.h"
 
 namespace lathe::importing {

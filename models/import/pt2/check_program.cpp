@@ -61,7 +61,7 @@ class Check {
     const auto [domain, name] = op_of(node.target);
     const OpRecord* const record = find_op(ops_, node.target);
     if (!record) return parts_.add(fmt::format("the op {}.{}", domain, name), node_path(node));
-    if (record->name == name) {
+    if (!writes_in_place(node, *record)) {
       owners.add(node, record);
     } else if (owners.write(node).empty()) {
       has_mutation_ = true;
@@ -74,7 +74,7 @@ class Check {
     const auto operands = importing::words_of(record->operands);
     for (const NamedArgument& argument : node.arguments) {
       if (argument.value.graph) graph(*argument.value.graph);
-      const bool is_operand = std::ranges::find(operands, argument.name) != operands.end();
+      const bool is_operand = std::ranges::find(operands, record_name(*record, node, argument)) != operands.end();
       if (is_operand || importing::has_attribute(*record, argument.name) || is_harmless(argument)) continue;
       parts_.add(fmt::format("the argument {} of {}.{}", argument.name, domain, name), node_path(node));
     }
@@ -102,6 +102,19 @@ const OpRecord* find_op(const importing::OpTable& ops, std::string_view target) 
   if (const OpRecord* const record = ops.find(domain, name, 1)) return record;
   const auto [same, functional] = op_of(functional_target(target));
   return functional.empty() ? nullptr : ops.find(same, functional, 1);
+}
+
+bool writes_in_place(const NodePart& node, const OpRecord& record) {
+  if (record.name == op_of(node.target).second) return false;
+  const auto is_unused = [](const NamedArgument& argument) {
+    return argument.name == "train" && is_false(argument.value);
+  };
+  return record.name != "dropout" || std::ranges::none_of(node.arguments, is_unused);
+}
+
+std::string_view record_name(const OpRecord& record, const NodePart& node, const NamedArgument& argument) {
+  const bool is_written = record.name != op_of(node.target).second && &argument == node.arguments.data();
+  return is_written && argument.name == "self" ? importing::words_of(record.operands).front() : argument.name;
 }
 
 const GraphPart* wrapped_graph(const NodePart& node) {

@@ -17,6 +17,13 @@ std::pair<std::string, std::string> op_of(std::string_view target);
 /// there is none.
 const importing::OpRecord* find_op(const importing::OpTable& ops, std::string_view target);
 
+/// Returns whether a node writes to its operand 0. A dropout in place of a model in evaluation mode does not.
+bool writes_in_place(const NodePart& node, const importing::OpRecord& record);
+
+/// Returns the name that an op's record has for an argument of a node: ops that write in place call their operand
+/// "self".
+std::string_view record_name(const importing::OpRecord& record, const NodePart& node, const NamedArgument& argument);
+
 /// Returns the subgraph that a higher-order op runs once, without a condition; null for other targets. Such ops wrap
 /// parts of a model in torch.no_grad() and torch.autocast(enabled=False).
 const GraphPart* wrapped_graph(const NodePart& node);

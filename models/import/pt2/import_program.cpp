@@ -66,7 +66,9 @@ importing::ImportedGraph import_program(const std::filesystem::path& file, const
   const importing::OpTable ops = aten_ops();
   check_program(program, ops, archive.name());
   const ProgramTensors tensors(archive, root, name);
-  return ProgramImporter(file, program, tensors, ops, options).import();
+  return importing::with_multiples([&](importing::DimMultiples& multiples) {
+    return ProgramImporter(file, program, tensors, ops, options, multiples).import();
+  });
 }
 
 }  // namespace lathe::pt2

@@ -75,7 +75,8 @@ std::vector<Value> ProgramImporter::operands(const Values& values, const GraphPa
   std::vector<bool>& numbers = source.numbers;
   for (const std::string_view name : importing::words_of(record.operands)) {
     const std::size_t before = all.size();
-    const auto found = std::ranges::find(node.arguments, name, &NamedArgument::name);
+    const auto found = std::ranges::find_if(
+        node.arguments, [&](const NamedArgument& argument) { return record_name(record, node, argument) == name; });
     if (found == node.arguments.end()) {
       all.emplace_back();
     } else if (found->value.kind == Kind::values) {

@@ -40,13 +40,13 @@ Value ProgramImporter::in_type_of(const Value& old, const Value& value) const {
 
 ProgramImporter::ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program,
                                  const ProgramTensors& tensors, const importing::OpTable& ops,
-                                 const importing::ImportOptions& options)
+                                 const importing::ImportOptions& options, importing::DimMultiples& multiples)
     : file_(path.filename().string()),
       program_(program),
       tensors_(tensors),
       ops_(ops),
       options_(options),
-      dims_(program),
+      dims_(program, multiples),
       written_(written_inputs(program, ops)),
       imported_{Graph(path.stem().string()), {}, {}},
       into_(imported_.graph) {}
@@ -94,7 +94,7 @@ void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageO
       const GraphPart* const inner = wrapped_graph(node);
       inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node);
       const importing::OpRecord* const record = inner ? nullptr : find_op(ops_, node.target);
-      if (record && record->name != op_of(node.target).second)
+      if (record && writes_in_place(node, *record))
         replace_written(values, node, owners);
       else
         owners.add(node, record);

@@ -22,7 +22,8 @@ using Values = std::unordered_map<std::string, importing::Value>;
 class ProgramImporter {
  public:
   ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program, const ProgramTensors& tensors,
-                  const importing::OpTable& ops, const importing::ImportOptions& options);
+                  const importing::OpTable& ops, const importing::ImportOptions& options,
+                  importing::DimMultiples& multiples);
 
   importing::ImportedGraph import();
 

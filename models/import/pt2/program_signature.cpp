@@ -122,7 +122,7 @@ void ProgramImporter::add_ranges() const {
   };
   for (const auto& [symbol, range] : program_.ranges) {
     const Dim& dim = dims_.symbols().at(symbol);
-    if (!bound.contains(dim.name())) continue;
+    if (std::ranges::any_of(dim.unknowns(), [&](const std::string& name) { return !bound.contains(name); })) continue;
     // The exporter writes 2 for sizes without a lower limit, and PyTorch runs them with 0 and 1 too.
     constexpr std::int64_t no_limit = std::int64_t{1} << 62;
     if (range.lowest && *range.lowest > 2)

@@ -57,11 +57,20 @@ StorageOwners::StorageOwners(const GraphPart& graph) : graph_(graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     for (const NamedArgument& argument : graph.nodes[i].arguments) read(argument.value, i);
   for (const Argument& output : graph.outputs) read(output, graph.nodes.size());
+  for (const Argument& input : graph.inputs) {
+    if (input.kind == Argument::Kind::value) define(input.text, Storage::Kind::input);
+    for (const std::string& name : input.texts) define(name, Storage::Kind::input);
+  }
 }
 
-void StorageOwners::own(const std::string& name) {
+void StorageOwners::define(const std::string& name, Storage::Kind kind) {
   shared_by_[name] = {storages_.size()};
-  storages_.push_back({{name}, {}});
+  storages_.push_back({.kind = kind, .names = {name}});
+}
+
+bool StorageOwners::is_read_later(const std::string& name) const {
+  const auto last = last_reads_.find(name);
+  return last != last_reads_.end() && last->second >= at_;
 }
 
 std::set<std::size_t> StorageOwners::storages_of(const NodePart& node) const {
@@ -88,35 +97,42 @@ void StorageOwners::add(const NodePart& node, const importing::OpRecord* record)
     (storage.names.contains(node.arguments[0].value.text) ? storage.names : storage.views).insert(name);
     return;
   }
-  const auto define = [&](const std::string& name) {
-    if (!shares) return own(name);
+  const auto note = [&](const std::string& name) {
+    if (!shares) return define(name, Storage::Kind::temporary);
     shared_by_[name] = from;
     for (const std::size_t storage : from) storages_[storage].views.insert(name);
   };
   for (const Argument& result : node.results) {
-    if (result.kind == Argument::Kind::value) define(result.text);
-    for (const std::string& name : result.texts) define(name);
+    if (result.kind == Argument::Kind::value) note(result.text);
+    for (const std::string& name : result.texts) note(name);
   }
 }
 
 std::vector<std::string> StorageOwners::write(const NodePart& node) {
-  const std::size_t now = at_++;
+  ++at_;
   if (node.arguments.empty() || node.results.empty()) return {};
-  const std::string& target = node.arguments[0].value.text;
+  const std::string &target = node.arguments[0].value.text, &result = node.results[0].text;
   const auto found = shared_by_.find(target);
-  if (found == shared_by_.end() || found->second.size() != 1) return {};
-  const std::size_t number = *found->second.begin();
-  Storage& storage = storages_[number];
-  const auto is_read_later = [&](const std::string& view) {
-    const auto last = last_reads_.find(view);
-    return last != last_reads_.end() && last->second > now;
-  };
-  if (!storage.names.contains(target) || std::ranges::any_of(storage.views, is_read_later)) return {};
-  std::vector<std::string> written(storage.names.begin(), storage.names.end());
-  const std::string& result = node.results[0].text;
-  storage.names.insert(result);
-  shared_by_[result] = {number};
-  return written;
+  if (found == shared_by_.end() || found->second.empty()) return {};
+  const std::set<std::size_t> shared = found->second;
+  Storage& first = storages_[*shared.begin()];
+  const bool is_whole = shared.size() == 1 && first.names.contains(target);
+  const auto is_seen = [&](const std::string& name) { return name != target && is_read_later(name); };
+  for (const std::size_t number : shared) {
+    const Storage& storage = storages_[number];
+    if (storage.kind == Storage::Kind::input || std::ranges::any_of(storage.views, is_seen)) return {};
+    if (!is_whole && (storage.kind == Storage::Kind::kept || std::ranges::any_of(storage.names, is_seen))) return {};
+  }
+  if (is_whole) {
+    std::vector<std::string> written(first.names.begin(), first.names.end());
+    first.names.insert(result);
+    shared_by_[result] = shared;
+    return written;
+  }
+  define(target, Storage::Kind::temporary);
+  storages_.back().names.insert(result);
+  shared_by_[result] = shared_by_[target];
+  return {target};
 }
 
 void own_inputs(StorageOwners& owners, const ExportedProgram& program) {
@@ -131,7 +147,7 @@ std::set<std::string> written_inputs(const ExportedProgram& program, const impor
   std::set<std::string> all;
   for (const NodePart& node : program.graph.nodes) {
     const importing::OpRecord* const record = wrapped_graph(node) ? nullptr : find_op(ops, node.target);
-    if (!record || record->name == op_of(node.target).second)
+    if (!record || !writes_in_place(node, *record))
       owners.add(node, record);
     else
       for (const std::string& name : owners.write(node)) all.insert(name);

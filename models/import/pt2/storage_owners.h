@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -15,16 +16,18 @@ namespace lathe::pt2 {
 /// "torch.ops.aten.relu_.default"; empty for a target that does not write in place.
 std::string functional_target(std::string_view target);
 
-/// Tracks which values of a graph share storage, for writes in place. A write is safe if no other value that shares
-/// the storage is read after it: it then defines a new value, to which all names of the old one refer.
+/// Tracks which values of a graph share storage, for writes in place. A write to a whole value is safe if no other
+/// value that shares the storage is read after it: it then defines a new value, to which all names of the old one
+/// refer. A write to a part is safe if the rest is not read after it. Inputs are not written, but for those with own
+/// storage.
 class StorageOwners {
  public:
   explicit StorageOwners(const GraphPart& graph);
 
   /// Returns whether a node or an output reads a value.
   bool is_read(const std::string& name) const { return last_reads_.contains(name); }
-  /// Notes an input with storage of its own, such as a buffer.
-  void own(const std::string& name);
+  /// Notes an input with storage of its own, such as a buffer, which keeps what is written.
+  void own(const std::string& name) { define(name, Storage::Kind::kept); }
   /// Notes the results of the next node. `record` is null for a node with a subgraph.
   void add(const NodePart& node, const importing::OpRecord* record);
   /// Notes the next node, a write in place. Returns the names of the value that is written; none if values that share
@@ -33,9 +36,13 @@ class StorageOwners {
 
  private:
   struct Storage {
-    std::set<std::string> names;  ///< of the value that is all of it
-    std::set<std::string> views;  ///< values that may be parts of it
+    enum class Kind : std::uint8_t { input, kept, temporary };
+    Kind kind = Kind::temporary;
+    std::set<std::string> names;       ///< of the value that is all of it
+    std::set<std::string> views = {};  ///< values that may be parts of it
   };
+  void define(const std::string& name, Storage::Kind kind);
+  bool is_read_later(const std::string& name) const;
   std::set<std::size_t> storages_of(const NodePart& node) const;
 
   const GraphPart& graph_;

@@ -525,10 +525,18 @@ def strides():
     last = b.op("Slice", "image", b.op("Neg", height), height, b.constant([2]))
     tail = b.op("Slice", b.op("Concat", "image", "image", axis=2), b.op("Neg", height), b.constant([2**31]), b.constant([2]))
     up = b.op("ConvTranspose", "image", b.weight("kernel", 3, 1, 3, 3), kernel_shape=[3, 3], strides=[2, 2])
-    for name, value in (("windows", x), ("size", end), ("last", last), ("tail", tail), ("up", up)):
+    sizes = b.op("Concat", b.size(x, 0), b.size(x, 1), height, b.size("image", 3), axis=0)
+    near = b.op("Resize", x, "", "", sizes, mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    linear = b.op("Resize", x, "", "", sizes, mode="linear", coordinate_transformation_mode="pytorch_half_pixel")
+    twice = b.op("Resize", "image", "", b.buffer("scales", np.array([1, 1, 2, 3], np.float32)), mode="nearest", nearest_mode="round_prefer_floor")
+    mean = b.op("GlobalAveragePool", x)
+    filled = b.op("Resize", mean, "", "", sizes, mode="linear", coordinate_transformation_mode="half_pixel")
+    values = {"windows": x, "size": end, "last": last, "tail": tail, "up": up, "near": near, "linear": linear}
+    values |= {"twice": twice, "filled": filled}
+    for name, value in values.items():
         b.nodes.append(helper.make_node("Identity", [value], [name], name=f"out_{name}"))
     data = [{"image": normal(b.random, sizes)} for sizes in ([1, 3, 24, 8], [2, 3, 12, 20])]
-    results = [helper.make_empty_tensor_value_info(name) for name in ("windows", "size", "last", "tail", "up")]
+    results = [helper.make_empty_tensor_value_info(name) for name in values]
     write("strides", b, [tensor("image", FLOAT, "n", 3, "height", "width")], results, data, 17)
 
 

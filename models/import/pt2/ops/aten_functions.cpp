@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/tensor/op/op.h"
+#include "models/import/ops/sizes/dim_multiples.h"
 
 namespace lathe::pt2 {
 
@@ -116,6 +117,15 @@ Tensor operand_of(const Tensor& x) { return Tensor(ir::Value(x.builder(), x.valu
 Tensor truth(const Tensor& x) {
   if (x.dtype() == boolean) return x;
   return (is_byte(x.dtype()) ? x.to(i32) : x) != 0;
+}
+
+void require_multiples(const OpCall& call, const Tensor& x, int spatial, const PerDim& stride) {
+  const Ints& strides = stride.numbers;
+  for (int i = 0; i < spatial && x.rank() >= spatial; ++i) {
+    const std::size_t k = strides.size() == 1 ? 0 : static_cast<std::size_t>(i);
+    const int dim = x.rank() - spatial + i;
+    if (k < strides.size()) importing::require_multiple(call, dim, x.size(dim), strides[k]);
+  }
 }
 
 }  // namespace lathe::pt2

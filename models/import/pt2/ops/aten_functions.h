@@ -73,6 +73,10 @@ int axis_argument(const OpCall& call, int rank, std::int64_t fallback);
 /// Returns the numbers in an argument for spatial dims: one for all, or a list. An empty list is the fallback.
 PerDim per_dim_argument(const OpCall& call, std::string_view name, std::int64_t fallback);
 
+/// Makes sizes of inputs multiples if the strides of windows over the last `spatial` dims of x do not divide them:
+/// see importing::require_multiple().
+void require_multiples(const OpCall& call, const Tensor& x, int spatial, const PerDim& stride);
+
 /// Returns an operand, or an empty tensor if it is not given.
 inline Tensor optional_tensor(const OpCall& call, std::size_t i) { return call.has(i) ? call.tensor(i) : Tensor(); }
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <vector>
 
-#include "models/import/ops/dim_functions.h"
+#include "models/import/ops/sizes/dim_functions.h"
 
 namespace lathe::pt2 {
 

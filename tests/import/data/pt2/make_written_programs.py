@@ -51,6 +51,23 @@ class Written(nn.Module):
         return before, self.total * 2, self.rows.sum(1) + self.steps
 
 
+class Strided(nn.Module):
+    """Windows over images of any height and width, resized to the size of the image, and writes to views in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.patch = nn.Conv2d(3, 4, 3, 2, 1), nn.Conv2d(4, 4, 3, 3)
+        self.drop = nn.Dropout(0.5, inplace=True)
+
+    def forward(self, x):
+        y = self.patch(F.max_pool2d(self.stem(x), 3, (2, 1), 1))
+        linear = F.interpolate(y, size=x.shape[-2:], mode="bilinear")
+        near = F.interpolate(y, scale_factor=2)
+        mean = F.interpolate(F.adaptive_avg_pool2d(y, 1), size=x.shape[-2:], mode="bilinear")
+        flat = self.drop(torch.flatten(y, 1)).relu_()
+        return flat, linear, near, mean, x[:, :, x.shape[2] // 4 :]
+
+
 class Decoder(nn.Module):
     """A decoder whose buffers hold the keys and values of 24 positions."""
 
@@ -105,5 +122,7 @@ if __name__ == "__main__":
     indices()
     torch.manual_seed(4)
     write("written", Written(), [{"x": torch.randn(n, 3)} for n in (2, 3)], {"x": {0: DYNAMIC}}, gradients=False)
+    runs = [{"x": torch.randn(n, 3, h, w)} for n, h, w in ((2, 24, 18), (1, 12, 30))]
+    write("strided", Strided().eval(), runs, {"x": {0: DYNAMIC, 2: DYNAMIC, 3: DYNAMIC}}, gradients=False)
     decoder("static_decoder", False)
     decoder("static_decoder_core", True)

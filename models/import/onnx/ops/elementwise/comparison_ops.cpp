@@ -2,7 +2,7 @@
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
-#include "models/import/ops/dim_functions.h"
+#include "models/import/ops/sizes/dim_functions.h"
 
 namespace lathe::onnx {
 

@@ -1,7 +1,7 @@
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/onnx/tensor_data.h"
-#include "models/import/ops/range_functions.h"
+#include "models/import/ops/sizes/range_functions.h"
 
 /// Ops without data operands: constants, ranges, fills.
 namespace lathe::onnx {

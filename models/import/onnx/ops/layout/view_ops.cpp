@@ -6,7 +6,7 @@
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
-#include "models/import/ops/range_functions.h"
+#include "models/import/ops/sizes/range_functions.h"
 
 /// Ops that rearrange the elements of one operand.
 namespace lathe::onnx {

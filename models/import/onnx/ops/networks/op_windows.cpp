@@ -3,9 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 
-#include "models/import/onnx/dim_multiples.h"
+#include "models/import/ops/sizes/dim_multiples.h"
 
 namespace lathe::onnx {
 
@@ -53,24 +52,6 @@ Ints positive(const OpCall& call, std::string_view name, std::size_t count) {
   return numbers;
 }
 
-/// Throws SizeMultiple if the stride does not divide the part of a size that a run gives: the number of windows is a
-/// polynomial of sizes only if it does.
-void require_multiples(const OpCall& call, const Tensor& x, const Windows& windows) {
-  for (std::size_t i = 0; i < windows.size.size(); ++i) {
-    const int dim = static_cast<int>(i) + 2;
-    const std::int64_t stride = windows.stride[i];
-    for (const Dim::Term& term : x.size(dim).unnamed().terms()) {
-      if (term.monomial.empty() || term.coefficient % stride == 0) continue;
-      const UserError error(
-          call.node().location, call.node().op,
-          fmt::format("the number of windows along dim {} of size {} at a stride of {} is not known to be whole", dim,
-                      x.size(dim).to_string(), stride),
-          "import_size", fmt::format("export the model with a fixed size, or with a multiple of {}", stride));
-      throw SizeMultiple(error, term.monomial[0].first, stride / std::gcd(term.coefficient, stride));
-    }
-  }
-}
-
 }  // namespace
 
 Windows windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up) {
@@ -102,7 +83,10 @@ Windows windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_u
 
 Windows whole_windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up) {
   Windows windows = windows_of(call, x, std::move(size), rounds_up);
-  require_multiples(call, x, windows);
+  for (std::size_t i = 0; i < windows.size.size(); ++i) {
+    const int dim = static_cast<int>(i) + 2;
+    importing::require_multiple(call, dim, x.size(dim), windows.stride[i]);
+  }
   return windows;
 }
 

@@ -6,9 +6,10 @@
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/whole_resize.h"
 
 /// Resize is separable: along each axis, the result is a matrix [outputs, inputs] times the elements. The matrix
-/// follows from the sizes, which must be known.
+/// follows from the sizes, which must be known. A dim of unknown size is stretched by a whole factor.
 namespace lathe::onnx {
 
 namespace {
@@ -21,6 +22,9 @@ struct ResizedAxis {
   std::int64_t inputs = 0, outputs = 0;
   double scale = 1;
   double roi_start = 0, roi_end = 1;
+  Dim size = 1;             ///< of the input
+  std::int64_t factor = 0;  ///< outputs of each input, for an unknown size
+  Dim copies = 0;           ///< of the only input, for an unknown number of outputs
 };
 
 struct ResizeOptions {
@@ -144,24 +148,51 @@ ResizeOptions resize_options(const OpCall& call) {
   return o;
 }
 
-/// Sets outputs and scales from the operand `sizes`: stretched, or with one scale for all axes.
-void take_sizes(const OpCall& call, std::vector<ResizedAxis>& axes) {
-  const Ints sizes = call.integers(3, "sizes");
+[[noreturn]] void fail_unknown(const OpCall& call, const ResizedAxis& a, std::string_view result) {
+  call.fail(fmt::format("dim {} has the unknown size {} and becomes {}, which is not a whole multiple", a.axis,
+                        a.size.to_string(), result),
+            "import_size", "give the resized dims fixed sizes when you export the model");
+}
+
+/// Sets the results of axes with unknown sizes. Returns the others, with their sizes.
+std::pair<std::vector<ResizedAxis*>, Ints> take_unknown_sizes(const OpCall& call, std::vector<ResizedAxis>& axes) {
+  const std::vector<Dim> sizes = call.dims(3, "sizes");
   if (sizes.size() != axes.size()) call.fail("sizes and axes differ in number", "import_operand");
+  std::pair<std::vector<ResizedAxis*>, Ints> known;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes[i].size.value() && sizes[i].value()) {
+      known.first.push_back(&axes[i]);
+      known.second.push_back(*sizes[i].value());
+    } else if (axes[i].size.is(1)) {
+      axes[i].copies = sizes[i];
+    } else {
+      const std::optional<std::int64_t> factor = importing::whole_factor(axes[i].size, sizes[i]);
+      if (!factor) fail_unknown(call, axes[i], sizes[i].to_string());
+      axes[i].factor = *factor;
+    }
+  }
+  return known;
+}
+
+/// Sets outputs and scales from the operand `sizes`: stretched, or with one scale for all axes.
+void take_sizes(const OpCall& call, std::vector<ResizedAxis>& all) {
+  const auto [axes, sizes] = take_unknown_sizes(call, all);
   const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
   if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
     call.fail(fmt::format("the attribute keep_aspect_ratio_policy is '{}'", policy), "import_attribute");
+  if (policy != "stretch" && axes.size() != all.size())
+    call.fail(fmt::format("keep_aspect_ratio_policy is '{}', and a size is unknown", policy), "import_size");
   std::optional<double> common;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    axes[i].outputs = sizes[i];
-    axes[i].scale = static_cast<double>(sizes[i]) / static_cast<double>(axes[i].inputs);
-    const double scale = axes[i].scale;
+    axes[i]->outputs = sizes[i];
+    axes[i]->scale = static_cast<double>(sizes[i]) / static_cast<double>(axes[i]->inputs);
+    const double scale = axes[i]->scale;
     common = !common ? scale : policy == "not_larger" ? std::min(*common, scale) : std::max(*common, scale);
   }
   if (policy == "stretch") return;
-  for (ResizedAxis& a : axes) {
-    a.scale = *common;
-    a.outputs = static_cast<std::int64_t>(std::floor(*common * static_cast<double>(a.inputs) + 0.5));
+  for (ResizedAxis* a : axes) {
+    a->scale = *common;
+    a->outputs = static_cast<std::int64_t>(std::floor(*common * static_cast<double>(a->inputs) + 0.5));
   }
 }
 
@@ -172,6 +203,12 @@ void take_scales(const OpCall& call, std::vector<ResizedAxis>& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (!(scales[i] > 0)) call.fail("a scale is not positive", "import_operand");
     axes[i].scale = scales[i];
+    if (!axes[i].size.value()) {
+      if (scales[i] < 1 || scales[i] > 4096 || scales[i] != std::floor(scales[i]))
+        fail_unknown(call, axes[i], fmt::format("{} times as large", scales[i]));
+      axes[i].factor = static_cast<std::int64_t>(scales[i]);
+      continue;
+    }
     axes[i].outputs = static_cast<std::int64_t>(std::floor(static_cast<double>(axes[i].inputs) * scales[i]));
   }
 }
@@ -182,9 +219,8 @@ std::vector<ResizedAxis> resized_axes(const OpCall& call, const Tensor& x, const
   numbers = axes_from_front(call, call.integers("axes", numbers), x.rank());
   std::vector<ResizedAxis> axes;
   for (const std::int64_t axis : numbers) {
-    // An unknown size can only stay as it is, with a scale of 1.
-    const std::int64_t inputs = x.size(axis).value().value_or(1);
-    axes.push_back({.axis = static_cast<int>(axis), .inputs = inputs});
+    const Dim size = x.size(axis).unnamed();
+    axes.push_back({.axis = static_cast<int>(axis), .inputs = size.value().value_or(1), .size = size});
   }
   const bool has_sizes = call.has(3);
   if (has_sizes == (call.has(2) && call.operand(2).shape().numel() != Dim(0)))
@@ -203,6 +239,25 @@ std::vector<ResizedAxis> resized_axes(const OpCall& call, const Tensor& x, const
   return axes;
 }
 
+/// Resizes a dim of unknown size, or to one.
+Tensor stretched(const OpCall& call, const Tensor& x, const ResizeOptions& o, const ResizedAxis& a) {
+  if (a.factor == 1) return x;
+  const bool has_centers = o.coordinates == "half_pixel" || o.coordinates == "pytorch_half_pixel" ||
+                           o.coordinates == "half_pixel_symmetric";
+  if (a.factor == 0 && o.coordinates != "tf_crop_and_resize") {
+    Shape shape = x.shape();
+    shape.set(a.axis, a.copies);
+    return x.expand(shape);
+  }
+  if (o.mode == "nearest" &&
+      (has_centers ? o.nearest.starts_with("round") : o.coordinates == "asymmetric" && o.nearest == "floor"))
+    return importing::repeated(x, a.axis, a.factor);
+  if (o.mode == "linear" && has_centers && !o.excludes_outside) return importing::interpolated(x, a.axis, a.factor);
+  call.fail(fmt::format("dim {} has the unknown size {}, and is resized in the mode {} with {} coordinates", a.axis,
+                        a.size.to_string(), o.mode, o.coordinates),
+            "import_size", "give the resized dims fixed sizes when you export the model");
+}
+
 Results resize_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const ResizeOptions o = resize_options(call);
@@ -210,11 +265,10 @@ Results resize_op(const OpCall& call) {
   Tensor y = x;
   for (const ResizedAxis& a : resized_axes(call, x, o)) {
     const bool is_whole = a.roi_start == 0 && a.roi_end == 1;
-    if (a.scale == 1 && a.inputs == a.outputs && is_whole) continue;
-    if (!x.size(a.axis).value())
-      call.fail(fmt::format("dim {} has the unknown size {}", a.axis, x.size(a.axis).to_string()), "import_size",
-                "give the resized dims fixed sizes when you export the model");
-    y = resized(call, y, o, a);
+    if (a.factor != 0 || !a.copies.is(0))
+      y = stretched(call, y, o, a);
+    else if (a.scale != 1 || a.inputs != a.outputs || !is_whole)
+      y = resized(call, y, o, a);
   }
   return {y};
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/import/ops/indexing_functions.h"
-#include "models/import/ops/range_functions.h"
+#include "models/import/ops/sizes/range_functions.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 

@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
-#include "models/import/ops/dim_functions.h"
 #include "models/import/ops/elementwise_functions.h"
+#include "models/import/ops/sizes/dim_functions.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "models/import/ops/range_functions.h"
+#include "models/import/ops/sizes/range_functions.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 

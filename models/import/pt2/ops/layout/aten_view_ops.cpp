@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "frontend/ops/ops.h"
-#include "models/import/ops/range_functions.h"
+#include "models/import/ops/sizes/range_functions.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 

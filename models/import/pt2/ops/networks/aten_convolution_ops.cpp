@@ -13,6 +13,7 @@ namespace {
 Tensor convolved(const OpCall& call, const Tensor& x, const ConvOptions& options) {
   const Tensor weight = call.tensor(1);
   const int spatial = weight.rank() - 2;
+  require_multiples(call, x, spatial, options.stride);
   Tensor y;
   switch (spatial) {
     case 1: y = conv1d(x, weight, options); break;

@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/ops/spatial/pooling.h"
+#include "models/import/ops/whole_resize.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 
@@ -43,6 +45,8 @@ Results pooled(const OpCall& call, Pool pool, int spatial) {
   if (call.has("divisor_override")) call.fail("the argument divisor_override is not supported");
   const Tensor x = call.tensor(0);
   const PoolOptions options = pool_options(call);
+  const bool is_stride_given = std::ranges::any_of(options.stride.numbers, [](std::int64_t n) { return n != 0; });
+  require_multiples(call, x, spatial, is_stride_given ? options.stride : options.size);
   require_no_ceil(call, options, x, spatial);
   const bool has_batch = x.rank() == spatial + 2;
   const Tensor y = pool(has_batch ? x : x.unsqueeze(0), options, Where::current());
@@ -64,22 +68,56 @@ Results adaptive_pool2d(const OpCall& call) {
   return {x.rank() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool2d(x.unsqueeze(0), size).squeeze(0)};
 }
 
+/// Returns the sizes of the spatial dims after a resize: operand 1, or those that factors give.
+std::vector<Dim> resized_sizes(const OpCall& call, const Tensor& x) {
+  if (call.has(1)) return call.dims(1, "output_size");
+  const auto* factors = call.find<std::vector<double>>("scale_factors");
+  if (!factors) call.fail("neither output_size nor scale_factors is given", "import_operand");
+  std::vector<Dim> sizes;
+  for (std::size_t i = 0; i < factors->size(); ++i) {
+    const double factor = (*factors)[i];
+    const Dim size = x.size(static_cast<int>(i) + 2).unnamed();
+    const double wanted = size.value() ? static_cast<double>(*size.value()) * factor : factor;
+    if (!(wanted >= 1 && wanted < 0x1p31) || wanted != std::floor(wanted))
+      call.fail(fmt::format("the factor {} does not give a whole size", factor), "import_size");
+    sizes.push_back(size.value() ? Dim(static_cast<std::int64_t>(wanted))
+                                 : size * Dim(static_cast<std::int64_t>(wanted)));
+  }
+  return sizes;
+}
+
+/// Unknown sizes are stretched by whole factors.
+Tensor stretched(const OpCall& call, Tensor x, const std::vector<Dim>& sizes, const InterpolateOptions& options) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    const Dim size = x.size(axis).unnamed();
+    if (size.is(1)) {  // its only element
+      Shape shape = x.shape();
+      shape.set(axis, sizes[i]);
+      x = x.expand(shape);
+      continue;
+    }
+    const std::optional<std::int64_t> factor = importing::whole_factor(size, sizes[i]);
+    if (!factor || (options.align_corners && *factor != 1))
+      call.fail(fmt::format("dim {} of size {} becomes {}{}", axis, size.to_string(), sizes[i].to_string(),
+                            options.align_corners ? " with align_corners" : ", which is not a whole multiple"),
+                "import_size", "export the model with fixed sizes");
+    x = options.mode == Interpolation::nearest ? importing::repeated(x, axis, *factor)
+                                               : importing::interpolated(x, axis, *factor);
+  }
+  return x;
+}
+
 /// Resizes to a size, or by factors that give whole sizes.
 Results resized(const OpCall& call, Interpolation mode) {
   const Tensor x = call.tensor(0);
-  InterpolateOptions options{.size = per_dim_argument(call, "output_size", 0),
-                             .mode = mode,
-                             .align_corners = call.flag("align_corners", false)};
-  call.ignore({"scales_h", "scales_w"});  // that the size follows from
-  if (const auto* factors = call.find<std::vector<double>>("scale_factors"); factors && !call.has("output_size")) {
-    options.size.numbers.clear();
-    for (std::size_t i = 0; i < factors->size(); ++i) {
-      const auto size = x.size(static_cast<int>(i) + 2).value();
-      const double wanted = size ? static_cast<double>(*size) * (*factors)[i] : 0;
-      if (!size || wanted < 1 || wanted != std::floor(wanted))
-        call.fail(fmt::format("the factor {} does not give a whole size", (*factors)[i]), "import_size");
-      options.size.numbers.push_back(static_cast<std::int64_t>(wanted));
-    }
+  InterpolateOptions options{.size = 1, .mode = mode, .align_corners = call.flag("align_corners", false)};
+  call.ignore({"scales_h", "scales_w", "scale_factors"});  // those that the size follows from
+  const std::vector<Dim> sizes = resized_sizes(call, x);
+  options.size.numbers.clear();
+  for (std::size_t i = 0; i < sizes.size() && static_cast<int>(i) + 2 < x.rank(); ++i) {
+    if (!sizes[i].value() || !x.size(static_cast<int>(i) + 2).value()) return {stretched(call, x, sizes, options)};
+    options.size.numbers.push_back(*sizes[i].value());
   }
   return {interpolate(x, options)};
 }
@@ -100,11 +138,11 @@ std::span<const OpRecord> aten_pool_ops() {
       aten("adaptive_avg_pool1d", "self", "output_size", adaptive_pool1d),
       aten("adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
       aten("_adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
-      aten("upsample_nearest1d.vec", "input", "output_size scale_factors", resize_nearest),
-      aten("upsample_nearest2d.vec", "input", "output_size scale_factors", resize_nearest),
-      aten("upsample_nearest2d", "self", "output_size scales_h scales_w", resize_nearest),
-      aten("upsample_bilinear2d.vec", "input", "output_size align_corners scale_factors", resize_linear),
-      aten("upsample_bilinear2d", "self", "output_size align_corners scales_h scales_w", resize_linear),
+      aten("upsample_nearest1d.vec", "input output_size", "scale_factors", resize_nearest),
+      aten("upsample_nearest2d.vec", "input output_size", "scale_factors", resize_nearest),
+      aten("upsample_nearest2d", "self output_size", "scales_h scales_w", resize_nearest),
+      aten("upsample_bilinear2d.vec", "input output_size", "align_corners scale_factors", resize_linear),
+      aten("upsample_bilinear2d", "self output_size", "align_corners scales_h scales_w", resize_linear),
   };
   return records;
 }

@@ -6,8 +6,9 @@
 
 #include "ir/support/dim.h"
 #include "ir/support/error.h"
+#include "models/import/op_call.h"
 
-namespace lathe::onnx {
+namespace lathe::importing {
 
 /// An error for a size that must be a multiple of a number, such as the height of an image of a stride: otherwise the
 /// number of windows is no polynomial of sizes. The import can start again with such a size.
@@ -29,7 +30,7 @@ class DimMultiples {
  public:
   /// Makes a dim a larger multiple. Returns false if there is a limit to it.
   bool add(const SizeMultiple& needed);
-  /// Returns a size of an input with these dims.
+  /// Returns a size of an input with these dims. Its dims may become multiples later.
   Dim apply(const Dim& size);
 
  private:
@@ -38,4 +39,20 @@ class DimMultiples {
   std::set<std::string, std::less<>> sizes_;                  ///< all names of dims of inputs
 };
 
-}  // namespace lathe::onnx
+/// Throws SizeMultiple if a stride does not divide the part of a size that a run gives: the number of windows along
+/// dim `dim` is a polynomial of sizes only if it does.
+void require_multiple(const OpCall& call, int dim, const Dim& size, std::int64_t stride);
+
+/// Imports with larger multiples until `import` throws no SizeMultiple, or one that no size of an input can satisfy.
+/// Sizes that strides must divide are found on the way: each import ends at the first one.
+auto with_multiples(const auto& import) {
+  for (DimMultiples multiples;;) {
+    try {
+      return import(multiples);
+    } catch (const SizeMultiple& needed) {
+      if (!multiples.add(needed)) throw;
+    }
+  }
+}
+
+}  // namespace lathe::importing

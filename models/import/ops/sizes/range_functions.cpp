@@ -1,4 +1,4 @@
-#include "models/import/ops/range_functions.h"
+#include "models/import/ops/sizes/range_functions.h"
 
 #include <fmt/core.h>
 

@@ -1,8 +1,10 @@
-#include "models/import/onnx/dim_multiples.h"
+#include "models/import/ops/sizes/dim_multiples.h"
 
 #include <fmt/core.h>
 
-namespace lathe::onnx {
+#include <numeric>
+
+namespace lathe::importing {
 
 bool DimMultiples::add(const SizeMultiple& needed) {
   constexpr std::int64_t most = 1 << 20;
@@ -34,4 +36,16 @@ Dim DimMultiples::apply(const Dim& size) {
   return result;
 }
 
-}  // namespace lathe::onnx
+void require_multiple(const OpCall& call, int dim, const Dim& size, std::int64_t stride) {
+  for (const Dim::Term& term : size.unnamed().terms()) {
+    if (term.monomial.empty() || stride < 2 || term.coefficient % stride == 0) continue;
+    const UserError error(
+        call.node().location, call.node().op,
+        fmt::format("the number of windows along dim {} of size {} at a stride of {} is not known to be whole", dim,
+                    size.to_string(), stride),
+        "import_size", fmt::format("export the model with a fixed size, or with a multiple of {}", stride));
+    throw SizeMultiple(error, term.monomial[0].first, stride / std::gcd(term.coefficient, stride));
+  }
+}
+
+}  // namespace lathe::importing

@@ -1,4 +1,4 @@
-#include "models/import/ops/affine_values.h"
+#include "models/import/ops/sizes/affine_values.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-#include "models/import/ops/loop_trips.h"
+#include "models/import/ops/sizes/loop_trips.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "models/import/ops/affine_values.h"
+#include "models/import/ops/sizes/affine_values.h"
 
 namespace lathe::importing {
 

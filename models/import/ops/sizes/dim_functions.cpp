@@ -1,4 +1,4 @@
-#include "models/import/ops/dim_functions.h"
+#include "models/import/ops/sizes/dim_functions.h"
 
 #include <limits>
 
@@ -10,9 +10,32 @@ std::optional<Dim> answer(bool truth) { return Dim(truth ? 1 : 0); }
 
 }  // namespace
 
+namespace {
+
+/// Returns floor(a / b) if b divides all terms of a but the constant; nothing otherwise.
+std::optional<Dim> floor_of_terms(const Dim& a, std::int64_t b) {
+  std::int64_t constant = 0;
+  for (const Dim::Term& term : a.terms()) {
+    if (term.monomial.empty())
+      constant = term.coefficient;
+    else if (term.coefficient % b != 0)
+      return std::nullopt;
+  }
+  const std::int64_t rest = ((constant % b) + b) % b;
+  return (a - Dim(rest)).divided_by(b);
+}
+
+}  // namespace
+
 std::optional<Dim> quotient(const Dim& a, const Dim& b, bool rounds_down) {
   if (b.is(0)) return std::nullopt;
-  if (!a.value() || !b.value()) return a.divided_by(b);
+  if (!a.value() || !b.value()) {
+    const std::optional<Dim> exact = a.divided_by(b);
+    if (exact || b.value().value_or(0) < 1) return exact;
+    const Sign sign = sign_of(a);
+    const bool is_floor = rounds_down || sign == Sign::positive || sign == Sign::not_negative;
+    return is_floor ? floor_of_terms(a, *b.value()) : std::nullopt;
+  }
   const std::int64_t x = *a.value(), y = *b.value();
   if (y == -1 && x == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
   const bool has_rest = x % y != 0;
