@@ -532,7 +532,9 @@ def strides():
     mean = b.op("GlobalAveragePool", x)
     filled = b.op("Resize", mean, "", "", sizes, mode="linear", coordinate_transformation_mode="half_pixel")
     values = {"windows": x, "size": end, "last": last, "tail": tail, "up": up, "near": near, "linear": linear}
-    values |= {"twice": twice, "filled": filled}
+    pool = {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1}
+    values |= {"twice": twice, "filled": filled, "ceil": b.op("MaxPool", "image", **pool)}
+    values |= {"ceil_padded": b.op("MaxPool", "image", **pool, pads=[1, 0, 1, 1]), "mean": b.op("AveragePool", "image", **pool)}
     for name, value in values.items():
         b.nodes.append(helper.make_node("Identity", [value], [name], name=f"out_{name}"))
     data = [{"image": normal(b.random, sizes)} for sizes in ([1, 3, 24, 8], [2, 3, 12, 20])]

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <numeric>
-
 namespace lathe::importing {
 
 bool DimMultiples::add(const SizeMultiple& needed) {
@@ -34,18 +32,6 @@ Dim DimMultiples::apply(const Dim& size) {
     result = result + product;
   }
   return result;
-}
-
-void require_multiple(const OpCall& call, int dim, const Dim& size, std::int64_t stride) {
-  for (const Dim::Term& term : size.unnamed().terms()) {
-    if (term.monomial.empty() || stride < 2 || term.coefficient % stride == 0) continue;
-    const UserError error(
-        call.node().location, call.node().op,
-        fmt::format("the number of windows along dim {} of size {} at a stride of {} is not known to be whole", dim,
-                    size.to_string(), stride),
-        "import_size", fmt::format("export the model with a fixed size, or with a multiple of {}", stride));
-    throw SizeMultiple(error, term.monomial[0].first, stride / std::gcd(term.coefficient, stride));
-  }
 }
 
 }  // namespace lathe::importing

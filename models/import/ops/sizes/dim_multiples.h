@@ -6,7 +6,6 @@
 
 #include "ir/support/dim.h"
 #include "ir/support/error.h"
-#include "models/import/op_call.h"
 
 namespace lathe::importing {
 
@@ -38,10 +37,6 @@ class DimMultiples {
   std::map<std::string, std::string, std::less<>> names_;     ///< names in the file by those of their parts
   std::set<std::string, std::less<>> sizes_;                  ///< all names of dims of inputs
 };
-
-/// Throws SizeMultiple if a stride does not divide the part of a size that a run gives: the number of windows along
-/// dim `dim` is a polynomial of sizes only if it does.
-void require_multiple(const OpCall& call, int dim, const Dim& size, std::int64_t stride);
 
 /// Imports with larger multiples until `import` throws no SizeMultiple, or one that no size of an input can satisfy.
 /// Sizes that strides must divide are found on the way: each import ends at the first one.

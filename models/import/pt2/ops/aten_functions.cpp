@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "ir/tensor/op/op.h"
-#include "models/import/ops/sizes/dim_multiples.h"
+#include "models/import/ops/sizes/window_counts.h"
 
 namespace lathe::pt2 {
 

@@ -65,7 +65,8 @@ class Strided(nn.Module):
         near = F.interpolate(y, scale_factor=2)
         mean = F.interpolate(F.adaptive_avg_pool2d(y, 1), size=x.shape[-2:], mode="bilinear")
         flat = self.drop(torch.flatten(y, 1)).relu_()
-        return flat, linear, near, mean, x[:, :, x.shape[2] // 4 :]
+        ceil = F.max_pool2d(x, 3, 2, ceil_mode=True), F.max_pool2d(x, (3, 2), 2, 1, ceil_mode=True)
+        return flat, linear, near, mean, x[:, :, x.shape[2] // 4 :], *ceil
 
 
 class Decoder(nn.Module):

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/import/ops/sizes/dim_multiples.h"
+#include "models/import/ops/sizes/window_counts.h"
 
 namespace lathe::onnx {
 
@@ -32,19 +32,6 @@ void pad_to_same(const OpCall& call, const Tensor& x, bool is_upper, Windows& wi
   }
 }
 
-/// ceil_mode: a last window may end after the padding, but starts before the padding at the end.
-void add_excess(const OpCall& call, const Tensor& x, Windows& windows) {
-  for (std::size_t i = 0; i < windows.size.size(); ++i) {
-    if (windows.stride[i] == 1) continue;
-    const std::int64_t n = known_size(call, x, i, "ceil_mode") + windows.low[i], stride = windows.stride[i];
-    const std::int64_t rest = n + windows.high[i] - windows.extent(i);
-    if (rest < 0) continue;
-    std::int64_t last = (rest + stride - 1) / stride * stride;
-    if (last >= n) last -= stride;
-    windows.excess[i] = std::max<std::int64_t>(last + windows.extent(i) - (n + windows.high[i]), 0);
-  }
-}
-
 Ints positive(const OpCall& call, std::string_view name, std::size_t count) {
   Ints numbers = call.integers(name, Ints(count, 1));
   if (numbers.size() != count || std::ranges::any_of(numbers, [](std::int64_t n) { return n < 1; }))
@@ -54,7 +41,7 @@ Ints positive(const OpCall& call, std::string_view name, std::size_t count) {
 
 }  // namespace
 
-Windows windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up) {
+Windows windows_of(const OpCall& call, const Tensor& x, Ints size) {
   const std::size_t count = size.size();
   if (static_cast<std::size_t>(x.rank()) != count + 2)
     call.fail(fmt::format("windows of {} dims for an operand of rank {}", count, x.rank()), "import_operand");
@@ -77,15 +64,17 @@ Windows windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_u
   } else {
     call.fail(fmt::format("the attribute auto_pad is '{}'", mode), "import_attribute");
   }
-  if (rounds_up) add_excess(call, x, windows);
   return windows;
 }
 
 Windows whole_windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up) {
-  Windows windows = windows_of(call, x, std::move(size), rounds_up);
+  Windows windows = windows_of(call, x, std::move(size));
   for (std::size_t i = 0; i < windows.size.size(); ++i) {
     const int dim = static_cast<int>(i) + 2;
     importing::require_multiple(call, dim, x.size(dim), windows.stride[i]);
+    const Dim padded = x.size(dim).unnamed() + Dim(windows.low[i] + windows.high[i]);
+    if (rounds_up)
+      windows.excess[i] = importing::ceil_excess(padded, windows.high[i], windows.extent(i), windows.stride[i]);
   }
   return windows;
 }

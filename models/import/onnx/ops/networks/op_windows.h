@@ -15,10 +15,10 @@ struct Windows {
 
 /// Reads strides, dilations, pads and auto_pad of windows of the given sizes. Throws [import_attribute], and
 /// [import_size] if the padding depends on an unknown size.
-Windows windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up = false);
+Windows windows_of(const OpCall& call, const Tensor& x, Ints size);
 
-/// The same for an op with an output for each window, so that their number must be a polynomial of sizes. Throws
-/// SizeMultiple if the stride does not divide an unknown size.
+/// The same for an op with an output for each window, so that their number must be a polynomial of sizes. ceil_mode
+/// rounds it up. Throws SizeMultiple if the stride does not divide an unknown size.
 Windows whole_windows_of(const OpCall& call, const Tensor& x, Ints size, bool rounds_up = false);
 
 /// Pads the spatial dims of x with a value.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "frontend/ops/spatial/pooling.h"
+#include "models/import/ops/sizes/window_counts.h"
 #include "models/import/ops/whole_resize.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
@@ -12,22 +14,28 @@ namespace lathe::pt2 {
 
 namespace {
 
-/// A rounded up number of windows has a last window that ends after the operand. It is supported where it does not
-/// change the number.
-void require_no_ceil(const OpCall& call, const PoolOptions& options, const Tensor& x, int spatial) {
-  if (!call.flag("ceil_mode", false)) return;
-  const auto at = [&](const PerDim& numbers, int i) {
-    const std::size_t k = numbers.numbers.size() == 1 ? 0 : static_cast<std::size_t>(i);
-    if (k >= numbers.numbers.size()) call.fail("an argument has too few numbers", "import_attribute");
-    return numbers.numbers[k];
-  };
+std::int64_t at(const OpCall& call, const PerDim& numbers, int i) {
+  const std::size_t k = numbers.numbers.size() == 1 ? 0 : static_cast<std::size_t>(i);
+  if (k >= numbers.numbers.size()) call.fail("an argument has too few numbers", "import_attribute");
+  return numbers.numbers[k];
+}
+
+/// A rounded up number of windows has a last window that ends after the operand, which is padded for it. A mean
+/// counts the elements before the end of its own padding, so that it needs a number that is not rounded.
+Tensor padded_for_ceil(const OpCall& call, Tensor x, const PoolOptions& options, int spatial, bool is_max) {
+  if (!call.flag("ceil_mode", false)) return x;
   for (int i = 0; i < spatial; ++i) {
-    const std::int64_t size = at(options.size, i), step = at(options.stride, i) == 0 ? size : at(options.stride, i);
-    const Dim rest = x.size(x.rank() - spatial + i).unnamed() + Dim(2 * at(options.padding, i)) -
-                     Dim(at(options.dilation, i) * (size - 1) + 1);
-    const bool is_whole = step == 1 || (rest.value() ? *rest.value() % step == 0 : bool(rest.divided_by(step)));
-    if (!is_whole) call.fail("the argument ceil_mode is true, and the windows do not cover the operand");
+    const int axis = x.rank() - spatial + i;
+    const std::int64_t size = at(call, options.size, i), given = at(call, options.stride, i);
+    const std::int64_t padding = at(call, options.padding, i), step = given == 0 ? size : given;
+    if (size < 1 || step < 1) call.fail("a window or a stride of 0 or less", "import_attribute");
+    const std::int64_t excess = importing::ceil_excess(x.size(axis).unnamed() + Dim(2 * padding), padding,
+                                                       at(call, options.dilation, i) * (size - 1) + 1, step);
+    if (excess == 0) continue;
+    if (!is_max) call.fail("the argument ceil_mode is true, and the windows do not cover the operand");
+    x = padded(x, axis, 0, excess, -std::numeric_limits<double>::infinity());
   }
+  return x;
 }
 
 PoolOptions pool_options(const OpCall& call) {
@@ -41,21 +49,21 @@ PoolOptions pool_options(const OpCall& call) {
 using Pool = Tensor (*)(const Tensor&, const PoolOptions&, Where);
 
 /// An operand without the batch dim is one element of a batch.
-Results pooled(const OpCall& call, Pool pool, int spatial) {
+Results pooled(const OpCall& call, Pool pool, int spatial, bool is_max) {
   if (call.has("divisor_override")) call.fail("the argument divisor_override is not supported");
-  const Tensor x = call.tensor(0);
+  Tensor x = call.tensor(0);
   const PoolOptions options = pool_options(call);
   const bool is_stride_given = std::ranges::any_of(options.stride.numbers, [](std::int64_t n) { return n != 0; });
   require_multiples(call, x, spatial, is_stride_given ? options.stride : options.size);
-  require_no_ceil(call, options, x, spatial);
+  x = padded_for_ceil(call, x, options, spatial, is_max);
   const bool has_batch = x.rank() == spatial + 2;
   const Tensor y = pool(has_batch ? x : x.unsqueeze(0), options, Where::current());
   return {has_batch ? y : y.squeeze(0)};
 }
-Results max_pool1d_op(const OpCall& call) { return pooled(call, max_pool1d, 1); }
-Results max_pool2d_op(const OpCall& call) { return pooled(call, max_pool2d, 2); }
-Results avg_pool1d_op(const OpCall& call) { return pooled(call, avg_pool1d, 1); }
-Results avg_pool2d_op(const OpCall& call) { return pooled(call, avg_pool2d, 2); }
+Results max_pool1d_op(const OpCall& call) { return pooled(call, max_pool1d, 1, true); }
+Results max_pool2d_op(const OpCall& call) { return pooled(call, max_pool2d, 2, true); }
+Results avg_pool1d_op(const OpCall& call) { return pooled(call, avg_pool1d, 1, false); }
+Results avg_pool2d_op(const OpCall& call) { return pooled(call, avg_pool2d, 2, false); }
 
 Results adaptive_pool1d(const OpCall& call) {
   const Tensor x = call.tensor(0);

@@ -1,0 +1,34 @@
+#include "models/import/ops/sizes/window_counts.h"
+
+#include <fmt/core.h>
+
+#include <numeric>
+
+#include "models/import/ops/sizes/dim_multiples.h"
+
+namespace lathe::importing {
+
+void require_multiple(const OpCall& call, int dim, const Dim& size, std::int64_t stride) {
+  for (const Dim::Term& term : size.unnamed().terms()) {
+    if (term.monomial.empty() || stride < 2 || term.coefficient % stride == 0) continue;
+    const UserError error(
+        call.node().location, call.node().op,
+        fmt::format("the number of windows along dim {} of size {} at a stride of {} is not known to be whole", dim,
+                    size.to_string(), stride),
+        "import_size", fmt::format("export the model with a fixed size, or with a multiple of {}", stride));
+    throw SizeMultiple(error, term.monomial[0].first, stride / std::gcd(term.coefficient, stride));
+  }
+}
+
+std::int64_t ceil_excess(const Dim& size, std::int64_t high, std::int64_t extent, std::int64_t stride) {
+  const Dim rest = size - Dim(extent);  // after the first window
+  if (rest.value().value_or(0) < 0) return 0;
+  std::int64_t known = 0;
+  for (const Dim::Term& term : rest.terms())
+    if (term.monomial.empty()) known = term.coefficient;
+  const std::int64_t excess = (stride - (known % stride + stride) % stride) % stride;
+  // The last window starts at rest + excess, and the dim without the padding at its end has size - high elements.
+  return excess >= extent - high ? 0 : excess;
+}
+
+}  // namespace lathe::importing
