@@ -74,7 +74,11 @@ TEST_CASE("models: sizes that strides must divide are multiples, and slices by s
   std::vector<std::string> checks;
   for (const ir::DimCheck& check : imported.graph.ir().checks)
     if (check.label == "import_range") checks.push_back(check.message);
-  CHECK(checks == std::vector<std::string>{"the bound -12*height_div_12 of a slice counts from the end"});
+  CHECK(checks == std::vector<std::string>{
+                      "the bound -12*height_div_12 of a slice counts from the end",
+                      "(12*height_div_12 - 1) / 12, which is rounded, is not negative",
+                  });
+  CHECK(imported.outputs.at("rounded").value().type().to_string() == "i64[height_div_12 - 1]");
 }
 
 TEST_CASE("models: weights are parameters by their names, and large buffers of bools are states") {

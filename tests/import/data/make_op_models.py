@@ -250,6 +250,8 @@ def networks():
     )
     scale, bias = np.linspace(0.5, 2, 6).astype(np.float32), np.linspace(-1, 1, 6).astype(np.float32)
     per4, up = scale[:4], np.random.default_rng(3).normal(0, 1, (4, 3, 2, 3)).astype(np.float32)
+    rounded = b.op("Div", b.op("Sub", height, b.constant([1])), b.constant([12]))
+    values["rounded"] = b.op("Expand", b.constant([2]), rounded)
     pool = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}
     rounded = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}
     full = {"dilations": [1, 2], "strides": [1, 1], "group": 2, "pads": [1, 2, 0, 1]}
@@ -532,6 +534,8 @@ def strides():
     mean = b.op("GlobalAveragePool", x)
     filled = b.op("Resize", mean, "", "", sizes, mode="linear", coordinate_transformation_mode="half_pixel")
     values = {"windows": x, "size": end, "last": last, "tail": tail, "up": up, "near": near, "linear": linear}
+    rounded = b.op("Div", b.op("Sub", height, b.constant([1])), b.constant([12]))
+    values["rounded"] = b.op("Expand", b.constant([2]), rounded)
     pool = {"kernel_shape": [3, 2], "strides": [2, 2], "ceil_mode": 1}
     values |= {"twice": twice, "filled": filled, "ceil": b.op("MaxPool", "image", **pool)}
     values |= {"ceil_padded": b.op("MaxPool", "image", **pool, pads=[1, 0, 1, 1]), "mean": b.op("AveragePool", "image", **pool)}

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/ops/elementwise_functions.h"
@@ -26,10 +28,9 @@ struct Mul {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a * b; }
   std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return a * b; }
 };
-/// Integers are divided towards zero. Dims are divided only if the quotient is a polynomial.
+/// Integers are divided towards zero.
 struct Div {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a / b; }
-  std::optional<Dim> operator()(const Dim& a, const Dim& b) const { return importing::quotient(a, b, false); }
 };
 struct Maximum {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return maximum(a, b); }
@@ -46,6 +47,31 @@ std::optional<DimTensor> folded(const OpCall& call) {
   for (std::size_t i = 1; i < call.count() && result; ++i)
     result = combine(*result, *call.operand(i).dims(), result->dtype, Op());
   return result;
+}
+
+/// Returns a / b towards zero if it is a polynomial. For a number of windows, such as (8 * h - 1) / 8, it is h - 1
+/// unless h is 0, which is checked at run time.
+std::optional<Dim> dim_quotient(const OpCall& call, const Dim& a, const Dim& b) {
+  if (const auto exact = importing::quotient(a, b, false)) return exact;
+  const std::optional<Dim> floor = b.value().value_or(0) > 0 ? importing::quotient(a, b, true) : std::nullopt;
+  if (!floor) return std::nullopt;
+  const Dim positive = *floor * b + b;
+  if (positive.value() || importing::sign_of(positive) != importing::Sign::not_negative) return std::nullopt;
+  const ir::DimCheck check{
+      .left = 1,
+      .right = positive,
+      .relation = ir::DimCheck::Relation::at_most,
+      .loc = call.node().location,
+      .op = call.node().op,
+      .label = "import_range",
+      .message = fmt::format("({}) / {}, which is rounded, is not negative", a.to_string(), b.to_string())};
+  call.graph().builder().add_checks({&check, 1});
+  return floor;
+}
+
+std::optional<DimTensor> folded_quotient(const OpCall& call) {
+  const DimTensor a = *call.operand(0).dims(), b = *call.operand(1).dims();
+  return combine(a, b, a.dtype, [&](const Dim& x, const Dim& y) { return dim_quotient(call, x, y); });
 }
 
 template <class Op>
@@ -117,7 +143,7 @@ std::span<const OpRecord> arithmetic_ops() {
       {"Add", 7, latest, "", arithmetic<Add>, Moves::none, folded<Add>},
       {"Sub", 7, latest, "", arithmetic<Sub>, Moves::none, folded<Sub>},
       {"Mul", 7, latest, "", arithmetic<Mul>, Moves::none, folded<Mul>},
-      {"Div", 7, latest, "", arithmetic<Div>, Moves::none, folded<Div>},
+      {"Div", 7, latest, "", arithmetic<Div>, Moves::none, folded_quotient},
       {"Mod", 10, latest, "fmod", mod},
       {"Pow", 7, latest, "", power},
       {"Neg", 6, latest, "", negate, Moves::none, folded_negation},
