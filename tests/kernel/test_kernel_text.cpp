@@ -51,6 +51,11 @@ constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: r
           wgmma v0 += %2, t[0]
         }
         wait_sums v0, v1
+        hand_over i3 to 128 threads give {
+          store t[i3] = 1:bf16
+        } finish {
+          store s[i3] = 1:f32
+        }
       }
     }
     pipeline of 2 for 128 threads {

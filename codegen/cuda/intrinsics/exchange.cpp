@@ -14,8 +14,8 @@ std::string from_lane_text(const kernel::Instruction&, const KernelText& k) {
 
 /// Producers do not compute the argument.
 std::string from_consumers_text(const kernel::Instruction&, const KernelText& k) {
-  return pipeline_role(k.role()).produces ? "observe_consumers(pipeline)"
-                                          : fmt::format("broadcast_to_producers(pipeline, {})", k.arg(0));
+  return pipeline_role(k.role()).produces() ? "observe_consumers(pipeline)"
+                                            : fmt::format("broadcast_to_producers(pipeline, {})", k.arg(0));
 }
 
 constexpr std::string_view exchange_device_text = R"cuda(

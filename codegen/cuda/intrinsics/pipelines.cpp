@@ -4,23 +4,26 @@
 
 #include <fmt/core.h>
 
+#include "ir/kernel/intrinsics/gpu/hand_over.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
 
-PipelineRole::PipelineRole(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline)
+PipelineRole::PipelineRole(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline, kernel::RunBy threads)
     : copied_by_all(kernel::copies_by_all(kernel, pipeline)),
       kernel_(kernel),
-      needs_(kernel::needs_of_producer(kernel, pipeline)),
+      threads_(threads),
+      needs_(kernel::needs_of(kernel, pipeline.body, threads)),
       consumers_(pipeline.consumers) {}
 
 bool PipelineRole::takes_part(const kernel::Statement& s) const {
-  if (!produces || in_stage) return true;
+  if (threads_ == kernel::RunBy::first || in_own_body) return true;
   if (const auto* set = std::get_if<kernel::SetVar>(&s.node)) return needs_.vars[set->var];
   const auto* compute = std::get_if<kernel::Compute>(&s.node);
-  if (!compute) return kernel::leads_to_stage(s);
-  return needs_.values[compute->value] || kernel::is_broadcast_to_producers(kernel::value(kernel_, compute->value));
+  if (!compute) return kernel::leads_to(s, threads_);
+  return needs_.values[compute->value] ||
+         (produces() && kernel::is_broadcast_to_producers(kernel::value(kernel_, compute->value)));
 }
 
 std::string PipelineRole::barrier() const { return fmt::format("consumer_barrier<{}>();", consumers_); }
@@ -40,57 +43,137 @@ bool broadcasts_to_producers(const kernel::Kernel& kernel) {
 }
 
 /// Returns the words for two barriers per stage, plus two barriers and a word if consumers broadcast a value.
+std::int64_t stage_words(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline) {
+  return 2 * pipeline.stages + (broadcasts_to_producers(kernel) ? 3 : 0);
+}
+
+/// Returns the number of warpgroups that finish what the consumers give.
+int finishers_of(const kernel::StagePipeline& pipeline) {
+  return kernel::last_threads_of(pipeline) / kernel::warpgroup_threads;
+}
+
+/// Returns the words above, plus two barriers per warpgroup that gives.
 std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::IntrinsicRegion& region) {
-  return 2 * kernel::StagePipeline::of(region).stages + (broadcasts_to_producers(kernel) ? 3 : 0);
+  const auto pipeline = kernel::StagePipeline::of(region);
+  const int givers = finishers_of(pipeline) > 0 ? pipeline.consumers / kernel::warpgroup_threads : 0;
+  return stage_words(kernel, pipeline) + 2 * givers;
 }
 
 int pipeline_blocks(const kernel::IntrinsicRegion& region) { return kernel::StagePipeline::of(region).blocks; }
 
-/// Emits the body for each role, producers and consumers. If a whole warpgroup produces for several consumer
-/// warpgroups, registers move from the producer to the consumers (setmaxnreg of sm_90a).
+/// Registers per thread of a pipeline's warpgroups, and of all of them at the kernel's start; 0: they do not change.
+struct RoleRegisters {
+  int start = 0, producer = 0, consumer = 0, finisher = 0;
+};
+
+/// Returns the number of registers of a thread's sums.
+int registers_of_sums(const kernel::Kernel& kernel) {
+  std::vector<bool> added(kernel.vars.size());
+  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+    const kernel::Instruction* in = kernel::intrinsic_operation(kernel, s);
+    if (!in || kernel::record_of(*in)->sums != kernel::OfSums::adds_later) return;
+    for (const kernel::VarId var : in->machine->vars) added[static_cast<std::size_t>(var)] = true;
+  });
+  int registers = 0;
+  for (std::size_t i = 0; i < added.size(); ++i)
+    if (added[i]) registers += kernel.vars[i].type.lanes;
+  return registers;
+}
+
+/// If a whole warpgroup produces for several consumer warpgroups, registers move from it to the others (setmaxnreg of
+/// sm_90a). With warpgroups that finish, the consumers keep their sums and a few registers; the finishers share the
+/// rest. The total is that of the kernel's start, where all threads have the same number.
+RoleRegisters registers_of(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline, bool copied_by_all,
+                           int threads, const WarpgroupRegisters& r) {
+  constexpr int beside_sums = 32;  // addresses, counters and the rounded sums that are stored
+  const int warpgroups = pipeline.consumers / kernel::warpgroup_threads, finishers = finishers_of(pipeline),
+            all_warpgroups = threads / kernel::warpgroup_threads;
+  const auto down = [&](int registers) { return std::min(r.most, registers / r.step * r.step); };
+  const bool is_whole = threads == pipeline.consumers + (1 + finishers) * kernel::warpgroup_threads;
+  if (copied_by_all || warpgroups == 1 || !is_whole) return {};
+  const int start = down(r.all / all_warpgroups);
+  if (finishers == 0) return {start, r.producer, down((r.all - r.producer) / warpgroups), 0};
+  const int consumer = down(registers_of_sums(kernel) + beside_sums + r.step - 1);
+  return {start, r.producer, consumer,
+          down((start * all_warpgroups - r.producer - consumer * warpgroups) / finishers)};
+}
+
+/// Emits a change of the registers of a role.
+void write_registers(RegionText& text, const RoleRegisters& registers, int own) {
+  if (registers.start > 0)
+    text.write(fmt::format("  {}_registers<{}>();", own > registers.start ? "take" : "give", own));
+}
+
+/// Emits the body for each role: the last threads, producers and consumers.
 void write_pipeline(const kernel::IntrinsicRegion& region, RegionText& text) {
-  const WarpgroupRegisters& registers = text.gpu().warpgroup_registers;
   const auto pipeline = kernel::StagePipeline::of(region);
-  PipelineRole role(text.kernel(), pipeline);
-  const int threads = text.block_threads(), consumers = pipeline.consumers,
-            warpgroups = consumers / kernel::warpgroup_threads;
-  const bool shares = !role.copied_by_all && warpgroups > 1 && threads == consumers + kernel::warpgroup_threads;
-  const bool all_produce = role.copied_by_all || shares;
+  const int threads = text.block_threads(), consumers = pipeline.consumers, finishers = finishers_of(pipeline);
+  const PipelineRole consumer(text.kernel(), pipeline, kernel::RunBy::first),
+      producer(text.kernel(), pipeline, kernel::RunBy::others);
+  const RoleRegisters registers =
+      registers_of(text.kernel(), pipeline, producer.copied_by_all, threads, text.gpu().warpgroup_registers);
+  const bool shares = registers.start > 0, all_produce = producer.copied_by_all || shares;
+  const int first_finisher = threads - finishers * kernel::warpgroup_threads;
   text.shared_words("pipeline_barriers", pipeline_words(text.kernel(), region));
+  if (finishers > 0)
+    text.write(fmt::format("HandOver<{0}, {1}> handed = start_hand_over<{0}, {1}>(pipeline_barriers + {2}, {3});",
+                           consumers / kernel::warpgroup_threads, finishers, stage_words(text.kernel(), pipeline),
+                           first_finisher));
   text.write(fmt::format("StagePipeline<{0}> pipeline = start_pipeline<{0}{1}>(pipeline_barriers, {2}, {3});",
                          pipeline.stages, broadcasts_to_producers(text.kernel()) ? ", true" : "",
-                         role.copied_by_all ? threads - consumers : 1, consumers));
+                         producer.copied_by_all ? threads - consumers : 1, consumers));
+  if (finishers > 0) {
+    text.write(fmt::format("if (threadIdx.x >= {}) {{", first_finisher));
+    write_registers(text, registers, registers.finisher);
+    text.body(pipeline.body, PipelineRole(text.kernel(), pipeline, kernel::RunBy::last));
+    text.write("} else");
+  }
   text.write(fmt::format("if (threadIdx.x {} {}) {{", all_produce ? ">=" : "==", consumers));
-  if (shares) text.write(fmt::format("  give_registers<{}>();", registers.producer));
+  write_registers(text, registers, registers.producer);
   if (shares) text.write(fmt::format("  if (threadIdx.x != {}) return;", consumers));
-  role.produces = true;
-  text.body(pipeline.body, role);
-  if (role.copied_by_all) text.write("  wait_all_copies();");
+  text.body(pipeline.body, producer);
+  if (producer.copied_by_all) text.write("  wait_all_copies();");
   text.write(fmt::format("}} else {}{{", all_produce ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
-  const int taken =
-      std::min(registers.most, (registers.all - registers.producer) / warpgroups / registers.step * registers.step);
-  if (shares) text.write(fmt::format("  take_registers<{}>();", taken));
-  role.produces = false;
-  text.body(pipeline.body, role);
+  write_registers(text, registers, registers.consumer);
+  text.body(pipeline.body, consumer);
   text.write("}");
 }
 
 void write_stage(const kernel::IntrinsicRegion& region, RegionText& text) {
   const auto stage = kernel::Stage::of(region);
   PipelineRole inside = pipeline_role(text.role());
-  inside.in_stage = true;
+  inside.in_stage = inside.in_own_body = true;
   const std::string index = text.index(stage.slot);
-  text.write(fmt::format("pipeline.{}();", inside.produces        ? "wait_empty"
+  text.write(fmt::format("pipeline.{}();", inside.produces()      ? "wait_empty"
                                            : inside.copied_by_all ? "wait_copied"
                                                                   : "wait_full"));
   text.write("{");
   text.write(fmt::format("  const {} = pipeline.slot();", index));
-  text.body(inside.produces ? stage.produce : stage.consume, inside);
+  text.body(inside.produces() ? stage.produce : stage.consume, inside);
   text.write("}");
   const bool multiplies = kernel::multiplies(text.kernel(), stage.consume);
   const char* done = multiplies ? "multiplied" : "used";
-  if (inside.produces) done = inside.copied_by_all ? "filled" : "sent";
+  if (inside.produces()) done = inside.copied_by_all ? "filled" : "sent";
   text.write(fmt::format("pipeline.{}();", done));
+}
+
+void write_hand_over(const kernel::IntrinsicRegion& region, RegionText& text) {
+  const auto handed = kernel::HandOver::of(region);
+  PipelineRole inside = pipeline_role(text.role());
+  inside.in_own_body = true;
+  const std::string number = text.index(handed.number);
+  if (inside.is_last()) {
+    text.write("for (handed.start_turn(); handed.goes_on(); handed.finished()) {");
+    text.write(fmt::format("  const {} = handed.number;", number));
+    text.body(handed.finish, inside);
+  } else {
+    text.write("handed.wait_finished();");
+    text.write("{");
+    text.write(fmt::format("  const {} = handed.number;", number));
+    text.body(handed.give, inside);
+  }
+  text.write("}");
+  text.write(inside.is_last() ? "handed.end_turn();" : "handed.given();");
 }
 
 constexpr std::string_view pipeline_device_text = R"cuda(
@@ -254,14 +337,58 @@ LATHE_FUNCTION StagePipeline<stages> start_pipeline(u64* barriers, u32 producers
   __syncthreads();
   return {barriers, 0, 0, -1, consumers, 0};
 }
+
+/// A thread's state in a hand-over. `givers` consumer warpgroups give to `finishers` last ones. `barriers` has a "given"
+/// barrier per giver, then a "finished" barrier per giver. `number` is the giver, of the present turn for the last
+/// threads; `round` is the parity of the next turn.
+template <int givers, int finishers>
+struct HandOver {
+  u64* barriers;
+  i32 own, number;
+  u32 round;
+
+  LATHE_FUNCTION void wait_finished() const { wait_barrier(barriers + givers + number, round ^ 1); }
+  LATHE_FUNCTION void given() {
+    arrive_for_warp(barriers + number);
+    round ^= 1;
+  }
+  /// A last warpgroup waits for each of its givers.
+  LATHE_FUNCTION void start_turn() { number = own; }
+  LATHE_FUNCTION bool goes_on() const {
+    if (number >= givers) return false;
+    wait_barrier(barriers + number, round);
+    return true;
+  }
+  LATHE_FUNCTION void finished() {
+    arrive_for_warp(barriers + givers + number);
+    number += finishers;
+  }
+  LATHE_FUNCTION void end_turn() { round ^= 1; }
+  /// One thread per warp arrives for the whole warp.
+  LATHE_FUNCTION static void arrive_for_warp(u64* barrier) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) arrive(barrier);
+  }
+};
+
+/// Initializes the barriers; start_pipeline, which follows, shows them to the block. `first` is the first of the last
+/// threads.
+template <int givers, int finishers>
+LATHE_FUNCTION HandOver<givers, finishers> start_hand_over(u64* barriers, u32 first) {
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 2 * givers; ++i) init_barrier(barriers + i, 128 / 32);
+  const i32 own = i32(threadIdx.x < first ? threadIdx.x : threadIdx.x - first) / 128;
+  return {barriers, own, own, 0};
+}
 )cuda";
 
-constexpr std::string_view pipeline_names[] = {"StagePipeline",   "start_pipeline",   "consumer_barrier",
-                                               "wait_all_copies", "give_registers",   "take_registers",
-                                               "pipeline",        "pipeline_barriers"};
+constexpr std::string_view pipeline_names[] = {
+    "StagePipeline", "start_pipeline",    "consumer_barrier", "wait_all_copies", "give_registers", "take_registers",
+    "pipeline",      "pipeline_barriers", "HandOver",         "start_hand_over", "handed"};
 constexpr RegionHook pipeline_table[] = {
     {&kernel::stage_pipeline_record, write_pipeline, pipeline_words, pipeline_blocks},
-    {&kernel::stage_record, write_stage}};
+    {&kernel::stage_record, write_stage},
+    {&kernel::hand_over_record, write_hand_over}};
 
 }  // namespace
 

@@ -5,21 +5,25 @@
 
 namespace lathe::cuda {
 
-/// The role that a pipeline's body is emitted for: its producers or its consumers.
+/// The role that a pipeline's body is emitted for: its consumers, its producers, or the last threads of the block.
 class PipelineRole : public RegionRole {
  public:
-  PipelineRole(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline);
+  /// The threads are RunBy::first, others or last.
+  PipelineRole(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline, kernel::RunBy threads);
 
   bool takes_part(const kernel::Statement& s) const override;
   std::string barrier() const override;
+  bool produces() const { return threads_ == kernel::RunBy::others; }
+  bool is_last() const { return threads_ == kernel::RunBy::last; }
 
-  bool produces = false;  ///< emits for the producers
-  bool in_stage = false;  ///< emits the stage's body
-  bool copied_by_all;     ///< otherwise the first producer makes all copies
+  bool in_stage = false;     ///< emits the stage's body
+  bool in_own_body = false;  ///< emits the body that the threads run: theirs alone, or the stage's
+  bool copied_by_all;        ///< otherwise the first producer makes all copies
 
  private:
   const kernel::Kernel& kernel_;
-  kernel::ProducerNeeds needs_;
+  kernel::RunBy threads_;
+  kernel::PipelineNeeds needs_;
   int consumers_;
 };
 

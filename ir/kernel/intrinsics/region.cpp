@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/kernel/verify/structure_rules.h"
+
 namespace lathe::kernel {
 
 bool IntrinsicContext::is_in(const IntrinsicRegionRecord& record) const {
@@ -16,6 +18,17 @@ bool IntrinsicContext::is_in(const IntrinsicRegionRecord& record, std::size_t bo
 const IntrinsicRegion* region_of(const Statement& statement, const IntrinsicRegionRecord& record) {
   const auto* region = std::get_if<IntrinsicRegion>(&statement.node);
   return region && region->record == &record ? region : nullptr;
+}
+
+bool leads_to(const Statement& statement, RunBy threads) {
+  const auto* region = std::get_if<IntrinsicRegion>(&statement.node);
+  bool found = region && std::any_of(region->record->bodies.begin(), region->record->bodies.end(),
+                                     [&](const RegionBodyTraits& body) { return body.run_by == threads; });
+  for_each_block(statement, [&](const Block& inside) {
+    found =
+        found || std::any_of(inside.begin(), inside.end(), [&](const Statement& s) { return leads_to(s, threads); });
+  });
+  return found;
 }
 
 void verify_parts(const Kernel& kernel, const IntrinsicRegion& region) {

@@ -19,6 +19,7 @@ enum class RunBy : std::uint8_t {
   all,     ///< all threads that reach the region
   first,   ///< the first threads of the innermost thread loop; others may help, but do not access parameters
   others,  ///< threads outside an enclosing region's `first`; they read parameters only to copy to shared memory
+  last,    ///< the last threads of the innermost thread loop, outside an enclosing region's `first`
 };
 
 struct RegionBodyTraits {
@@ -63,6 +64,8 @@ struct IntrinsicRegionRecord : IntrinsicRegionTraits {
   Range (*index_range)(const IntrinsicRegion& region, const Kernel& kernel);
   /// Returns the number of threads that run RunBy::first bodies; null without such a body.
   int (*first_threads)(const IntrinsicRegion& region);
+  /// Returns the number of threads that run RunBy::last bodies; null without such a body.
+  int (*last_threads)(const IntrinsicRegion& region);
 };
 
 /// Returns the record of a region. Fails to compile if the region lacks a part.
@@ -78,24 +81,33 @@ constexpr IntrinsicRegionRecord intrinsic_region_record(const IntrinsicRegionTra
         Region::of(region).interpret(run, threads);
       },
       nullptr,
+      nullptr,
       nullptr};
   constexpr bool has_range = requires(const Region& r, const Kernel& kernel) { r.index_range(kernel); };
   constexpr bool has_count = requires(const Region& r) { r.first_threads(); };
+  constexpr bool has_last_count = requires(const Region& r) { r.last_threads(); };
   if constexpr (has_range)
     record.index_range = [](const IntrinsicRegion& region, const Kernel& kernel) {
       return Region::of(region).index_range(kernel);
     };
   if constexpr (has_count)
     record.first_threads = [](const IntrinsicRegion& region) { return Region::of(region).first_threads(); };
-  bool has_first = false;
-  for (const RegionBodyTraits& body : traits.bodies) has_first = has_first || body.run_by == RunBy::first;
-  if (traits.index.empty() == has_range || has_first != has_count)
+  if constexpr (has_last_count)
+    record.last_threads = [](const IntrinsicRegion& region) { return Region::of(region).last_threads(); };
+  bool has_first = false, has_last = false;
+  for (const RegionBodyTraits& body : traits.bodies) {
+    has_first = has_first || body.run_by == RunBy::first;
+    has_last = has_last || body.run_by == RunBy::last;
+  }
+  if (traits.index.empty() == has_range || has_first != has_count || has_last != has_last_count)
     throw InternalError("an intrinsic region that lacks a part");
   return record;
 }
 
 /// Returns the statement as a region of this record, or null.
 const IntrinsicRegion* region_of(const Statement& statement, const IntrinsicRegionRecord& record);
+/// Returns whether the statement is, or contains, a region with a body for these threads.
+bool leads_to(const Statement& statement, RunBy threads);
 /// Checks that attributes, bodies and index match the record (arity).
 void verify_parts(const Kernel& kernel, const IntrinsicRegion& region);
 

@@ -1,5 +1,8 @@
 #include "ir/kernel/verify/access_site.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "ir/kernel/intrinsics/region.h"
 
 namespace lathe::kernel {
@@ -13,7 +16,7 @@ struct Around {
   const Loop* loop = nullptr;
   ValueId condition = none;  ///< of a branch
   bool holds = true;
-  int first_threads = 0;  ///< number of threads of the innermost loop that run the statement
+  int first_threads = 0, last_threads = 0;  ///< number of threads of the innermost loop that run the statement
 };
 
 bool is_whole(DType dtype) { return is_integer(dtype) || dtype == boolean; }
@@ -31,11 +34,12 @@ class SiteMaker {
   }
 
   void enter(const std::vector<Around>& path) {
-    int index = anything;
+    int index = anything, end = anything;
     for (const Around& around : path) {
       if (around.loop) {
         const Loop& loop = *around.loop;
         index = slot();
+        end = value(loop.hi);
         step({.kind = Step::Kind::loop,
               .out = index,
               .a = value(loop.lo),
@@ -44,6 +48,9 @@ class SiteMaker {
         set(loop.index, index);
       } else if (around.condition != none) {
         step({.kind = around.holds ? Step::Kind::holds : Step::Kind::fails, .a = value(around.condition)});
+      } else if (around.last_threads > 0) {
+        step({.kind = Step::Kind::holds,
+              .a = apply(ScalarOp::le, apply(ScalarOp::sub, end, number(around.last_threads)), index)});
       } else {
         step({.kind = Step::Kind::holds, .a = apply(ScalarOp::lt, index, number(around.first_threads))});
       }
@@ -193,8 +200,20 @@ class Finder {
     for (std::size_t i = 0; i < s.bodies.size(); ++i) switch (s.record->bodies[i].run_by) {
         case RunBy::all: block(s.bodies[i]); break;
         case RunBy::first: inside({.first_threads = s.record->first_threads(s)}, s.bodies[i]); break;
+        case RunBy::last: by_last(s.record->last_threads(s), s.bodies[i]); break;
         case RunBy::others: break;
       }
+  }
+
+  /// The last threads run the body instead of the first threads of the enclosing region.
+  void by_last(int threads, const Block& statements) {
+    const auto first =
+        std::find_if(path_.rbegin(), path_.rend(), [](const Around& around) { return around.first_threads > 0; });
+    if (first == path_.rend()) return inside({.last_threads = threads}, statements);
+    const Around before = std::exchange(*first, Around{.last_threads = threads});
+    const auto at = first - path_.rbegin();
+    block(statements);
+    path_.rbegin()[at] = before;
   }
 
   void statement(const Compute& s) {

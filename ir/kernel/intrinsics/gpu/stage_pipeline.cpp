@@ -1,8 +1,6 @@
 #include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
 
 #include <algorithm>
-#include <set>
-#include <unordered_map>
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/intrinsic_families.h"
@@ -76,95 +74,16 @@ bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline) {
   return found;
 }
 
-bool is_broadcast_to_producers(const Instruction& in) {
-  const IntrinsicRecord* record = record_of(in);
-  return record && record->together == Together::pipeline;
+int last_threads_of(const StagePipeline& pipeline) {
+  int found = 0;
+  for_each_statement(pipeline.body, [&](const Statement& s) {
+    const auto* region = std::get_if<IntrinsicRegion>(&s.node);
+    if (region && region->record->last_threads) found = std::max(found, region->record->last_threads(*region));
+  });
+  return found;
 }
 
 namespace {
-
-class Wants {
- public:
-  Wants(const Kernel& kernel, const StagePipeline& pipeline) : kernel_(kernel), wanted_(kernel.values.size()) {
-    for_each_statement(pipeline.body, [&](const Statement& s) {
-      if (const auto* compute = std::get_if<Compute>(&s.node)) in_pipeline_.push_back(compute->value);
-    });
-    vars_.resize(kernel.vars.size());
-    path(pipeline.body);
-    for (std::size_t before = 0; before != found_;) {  // a variable's value may need other variables
-      before = found_;
-      for (const SetVar* s : sets_)
-        if (vars_[s->var]) want({s->value});
-    }
-    for_each_statement(pipeline.body, [&](const Statement& s) {
-      const auto* set = std::get_if<SetVar>(&s.node);
-      if (set && vars_[set->var] && !own_.contains(set->var) &&
-          std::find(sets_.begin(), sets_.end(), set) == sets_.end())
-        set_elsewhere_ = true;
-    });
-  }
-
-  ProducerNeeds take() {
-    ProducerNeeds needs{std::vector<bool>(wanted_.size()), std::move(vars_), set_elsewhere_};
-    for (const ValueId id : in_pipeline_)
-      if (wanted_[id] && !in_producer_[id]) needs.values[id] = true;
-    return needs;
-  }
-
- private:
-  void want(std::vector<ValueId> work) {
-    while (!work.empty()) {
-      const ValueId id = work.back();
-      work.pop_back();
-      if (id == none || wanted_[id]) continue;
-      wanted_[id] = true;
-      ++found_;
-      const Instruction& in = value(kernel_, id);
-      if (in.op == Opcode::get) vars_[in.integer] = true;
-      if (is_broadcast_to_producers(in)) continue;  // only the consumers compute its operand
-      work.insert(work.end(), in.args.begin(), in.args.end());
-      work.push_back(in.mask);
-    }
-  }
-
-  void path(const Block& statements) {
-    for (const Statement& s : statements) {
-      if (const auto* set = std::get_if<SetVar>(&s.node)) sets_.push_back(set);
-      if (!leads_to_stage(s)) continue;
-      if (const auto* loop = std::get_if<Loop>(&s.node)) {
-        want({loop->lo, loop->hi, loop->step});
-        path(loop->body);
-      } else if (const IntrinsicRegion* stage = region_of(s, stage_record)) {
-        producer(Stage::of(*stage).produce);
-      }
-    }
-  }
-
-  void producer(const Block& statements) {
-    in_producer_.resize(kernel_.values.size());
-    for_each_statement(statements, [&](const Statement& s) {
-      std::visit(Overloaded{[&](const Compute& c) {
-                              want({c.value});
-                              in_producer_[c.value] = true;
-                            },
-                            [&](const SetVar& v) {
-                              want({v.value});
-                              own_.insert(v.var);
-                            },
-                            [&](const Branch& b) { want({b.condition}); },
-                            [&](const Loop& l) { want({l.lo, l.hi, l.step}); }, [](const auto&) {}},
-                 s.node);
-    });
-  }
-
-  const Kernel& kernel_;
-  std::vector<bool> wanted_, in_producer_, vars_;
-  std::vector<ValueId> in_pipeline_;
-  std::vector<const SetVar*> sets_;  // on the path of loops that leads to the stage
-  std::set<VarId> own_;              // set by the producer itself
-  std::size_t found_ = 0;
-  bool set_elsewhere_ = false;
-};
 
 /// Returns the pipelines of a kernel: at most one in a verified kernel.
 std::vector<const IntrinsicRegion*> pipelines_of(const Kernel& kernel) {
@@ -175,19 +94,33 @@ std::vector<const IntrinsicRegion*> pipelines_of(const Kernel& kernel) {
   return found;
 }
 
-/// Checks that only serial loops lead to the stage, and that there is exactly one.
-void verify_path(const IntrinsicRegionRules& rules, const Block& statements) {
+/// Checks that only serial loops lead to the body of these threads, and that there is at most one. Returns whether
+/// there is one.
+bool verify_path(const IntrinsicRegionRules& rules, const Block& statements, RunBy threads, std::string_view label) {
   bool found = false;
   for (const Statement& s : statements) {
-    if (!leads_to_stage(s)) continue;
+    if (!leads_to(s, threads)) continue;
     const auto* loop = std::get_if<Loop>(&s.node);
     const bool is_serial = loop && loop->kind == LoopKind::serial;
-    rules.require(!found && (is_serial || region_of(s, stage_record)), "pipeline_stage",
-                  "a pipeline with several stages, or one that is not in serial loops");
+    rules.require(!found && (is_serial || std::holds_alternative<IntrinsicRegion>(s.node)), label,
+                  "a pipeline with several stages or hand-overs, or one that is not in serial loops");
     found = true;
-    if (loop) verify_path(rules, loop->body);
+    if (loop) verify_path(rules, loop->body, threads, label);
   }
-  rules.require(found, "pipeline_stage", "a pipeline without a stage");
+  return found;
+}
+
+/// Checks that some threads need nothing that only the consumers know.
+void verify_needs(const IntrinsicRegionRules& rules, const Block& body, RunBy threads, std::string_view label,
+                  std::string_view name) {
+  const PipelineNeeds needs = needs_of(rules.kernel, body, threads);
+  for (std::size_t i = 0; i < needs.values.size(); ++i) {
+    const Instruction& in = rules.kernel.values[i];
+    const bool is_told = threads == RunBy::others && is_broadcast_to_producers(in);
+    rules.require(!needs.values[i] || computes_alone(in) || is_told, label, "{} wants a {} of the consumers", name,
+                  name_of(in));
+  }
+  rules.require(!needs.set_elsewhere, label, "{} wants a variable that consumers set", name);
 }
 
 /// Returns whether a producer may execute the operation: it gives a value or is a copy. Another rule rejects
@@ -198,10 +131,6 @@ bool fits_producer(const Instruction& in) {
 }
 
 }  // namespace
-
-ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline) {
-  return Wants(kernel, pipeline).take();
-}
 
 void StagePipeline::verify_place(const IntrinsicRegionRules& rules) const {
   const IntrinsicContext& context = rules.context;
@@ -219,14 +148,16 @@ void StagePipeline::verify_bodies(const IntrinsicRegionRules& rules) const {
                 "a pipeline for {} of {} threads", consumers, threads);
   rules.require(consumers < threads, "pipeline_threads", "a pipeline without a producer");
   rules.require(stages >= 2 && stages <= 8, "pipeline_stage", "a multistage pipeline of {} stages", stages);
-  verify_path(rules, body);
-  const ProducerNeeds needs = needs_of_producer(rules.kernel, *this);
-  for (std::size_t i = 0; i < needs.values.size(); ++i) {
-    const Instruction& in = rules.kernel.values[i];
-    rules.require(!needs.values[i] || computes_alone(in) || is_broadcast_to_producers(in), "pipeline_producer",
-                  "a producer wants a {} of the consumers", name_of(in));
-  }
-  rules.require(!needs.set_elsewhere, "pipeline_producer", "a producer wants a variable that consumers set");
+  rules.require(verify_path(rules, body, RunBy::others, "pipeline_stage"), "pipeline_stage",
+                "a pipeline without a stage");
+  verify_needs(rules, body, RunBy::others, "pipeline_producer", "a producer");
+  if (!verify_path(rules, body, RunBy::last, "pipeline_last")) return;
+  const int last = last_threads_of(*this);
+  rules.require(last > 0 && last % warpgroup_threads == 0 && consumers % last == 0 &&
+                    threads - consumers - last == warpgroup_threads && !copies_by_all(rules.kernel, *this),
+                "pipeline_last", "a pipeline of {} threads for {} consumers and the last {}", threads, consumers,
+                last);
+  verify_needs(rules, body, RunBy::last, "pipeline_last", "a last thread");
 }
 
 void Stage::verify_place(const IntrinsicRegionRules& rules) const {
@@ -263,17 +194,21 @@ class RunningPipeline : public RunningRegion {
  public:
   RunningPipeline(const Kernel& kernel, const StagePipeline& pipeline)
       : consumers(static_cast<std::size_t>(pipeline.consumers)),
+        last(static_cast<std::size_t>(last_threads_of(pipeline))),
         kernel_(kernel),
         stages_(pipeline.stages),
-        needs_(needs_of_producer(kernel, pipeline)) {}
+        needs_(needs_of(kernel, pipeline.body, RunBy::others)),
+        last_needs_(needs_of(kernel, pipeline.body, RunBy::last)) {}
 
-  const std::size_t consumers;
+  const std::size_t consumers, last;
+  HandedElements handed;
 
-  /// All threads run the statements that lead to the stage, and the computations that access no memory. Only the
-  /// consumers run the rest.
+  /// All threads run the statements that lead to the stage or to the last threads' body, and the computations that
+  /// access no memory. Only the consumers run the rest.
   std::span<Thread* const> runners(const Statement& s, std::span<Thread* const> threads) const override {
     const auto* set = std::get_if<SetVar>(&s.node);
-    if (leads_to_stage(s) || (set && needs_.vars[set->var])) return threads;
+    if (leads_to_stage(s) || leads_to(s, RunBy::last)) return threads;
+    if (set && (needs_.vars[set->var] || last_needs_.vars[set->var])) return threads;
     const auto* compute = std::get_if<Compute>(&s.node);
     const Instruction* in = compute ? &value(kernel_, compute->value) : nullptr;
     const bool by_all = in && (computes_alone(*in) || is_broadcast_to_producers(*in));
@@ -292,7 +227,8 @@ class RunningPipeline : public RunningRegion {
   /// A stage's data may be read only in its `consume`: earlier its copies may be in flight, later the copies of the
   /// next iteration.
   bool note_read(const Target& from, std::int64_t index, const Actor& actor) override {
-    const std::int64_t produced = element(from, index).iteration;
+    if (handed.note_read(from, index, actor)) return true;
+    const std::int64_t produced = elements_.at(from, index).iteration;
     if (produced < 0) return false;
     if (iteration_ != produced)
       from.fail(fmt::format("thread {} reads {}[{}], which iteration {} of a pipeline produced, {}", actor.thread,
@@ -304,7 +240,8 @@ class RunningPipeline : public RunningRegion {
 
   /// A producer may overwrite data of earlier iterations that the consumers have finished.
   bool note_write(const Target& to, std::int64_t index, const Actor& actor) override {
-    Element& use = element(to, index);
+    if (handed.note_write(to, index, actor)) return true;
+    Element& use = elements_.at(to, index);
     const std::string& name = to.info->name;
     const std::int64_t before = use.iteration;
     if (!produces_) {
@@ -336,23 +273,13 @@ class RunningPipeline : public RunningRegion {
     std::int64_t producer = -1;   // thread that produced it
     bool is_consumers = false;    // written by consumers
   };
-  Element& element(const Target& target, std::int64_t index) {
-    if (target.scratch != latest_scratch_) {
-      latest_ = &elements_[latest_scratch_ = target.scratch];
-      latest_->resize(static_cast<std::size_t>(target.count));
-    }
-    return (*latest_)[index];
-  }
 
   const Kernel& kernel_;
   int stages_;
-  ProducerNeeds needs_;
+  PipelineNeeds needs_, last_needs_;
   std::int64_t iterations_ = 0, iteration_ = -1;  // -1: outside the stage
   bool produces_ = false;
-  std::unordered_map<const Scratch*, std::vector<Element>> elements_;
-  // Cache of the lookup in elements_ for the scratch accessed last.
-  const Scratch* latest_scratch_ = nullptr;
-  std::vector<Element>* latest_ = nullptr;
+  SharedElements<Element> elements_;
 };
 
 RunningPipeline* running_pipeline(const IntrinsicRun& run) {
@@ -368,6 +295,17 @@ int consumers_of(const IntrinsicRun& run) {
   return pipeline ? static_cast<int>(pipeline->consumers) : 0;
 }
 
+int consumers_of(const Kernel& kernel) {
+  const auto pipelines = pipelines_of(kernel);
+  return pipelines.empty() ? 0 : StagePipeline::of(*pipelines.front()).consumers;
+}
+
+HandedElements& handed_elements_of(const IntrinsicRun& run) {
+  RunningPipeline* const pipeline = running_pipeline(run);
+  LATHE_ASSERT(pipeline);
+  return pipeline->handed;
+}
+
 void StagePipeline::interpret(IntrinsicRun& run, std::span<Thread* const> threads) const {
   run.barrier();
   RunningPipeline pipeline(run.kernel(), *this);
@@ -380,7 +318,7 @@ void Stage::interpret(IntrinsicRun& run, std::span<Thread* const> threads) const
   LATHE_ASSERT(pipeline);
   const std::int64_t now = pipeline->produce();
   for (Thread* t : threads) run.lanes(slot, *t)->integer = now;
-  for (Thread* t : threads.subspan(pipeline->consumers)) {
+  for (Thread* t : threads.subspan(pipeline->consumers, threads.size() - pipeline->consumers - pipeline->last)) {
     run.run_alone(produce, *t);
     t->copies.commit();
     t->copies.wait(0, run.actor(*t));

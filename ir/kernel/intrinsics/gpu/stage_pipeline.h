@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "ir/kernel/build/builder.h"
+#include "ir/kernel/intrinsics/gpu/pipeline_needs.h"
+#include "ir/kernel/intrinsics/handed_elements.h"
 #include "ir/kernel/intrinsics/region.h"
 
 /// A multistage pipeline in shared memory between the threads of a block that copy data (producers) and those that
@@ -13,7 +15,8 @@ namespace lathe::kernel {
 /// The first `consumers` threads of a block use the data that the others copy to shared memory, up to `stages` stages
 /// ahead. All threads run the loops that lead to the body's one Stage, and the values computed there that `produce`
 /// needs. Only the producers run `produce`; only the consumers run everything else. The pipeline starts with a
-/// barrier.
+/// barrier. If a region in the body has a body for the last threads of the block (RunBy::last), these are neither
+/// consumers nor producers: they run only that body and the loops that lead to it.
 struct StagePipeline {
   int stages = 0, consumers = 0;
   int blocks = 1;  ///< blocks resident per multiprocessor; they share its registers
@@ -27,7 +30,10 @@ struct StagePipeline {
   /// - the consumers are whole warpgroups (pipeline_threads);
   /// - there are 2 to 8 stages, one block or more per multiprocessor, one Stage in serial loops (pipeline_stage);
   /// - the producers need no value that the consumers load or multiply, and no variable that they set
-  ///   (pipeline_producer).
+  ///   (pipeline_producer);
+  /// - at most one region, in serial loops, has a body for the last threads; these are whole warpgroups, whose number
+  ///   divides that of the consumers, one more warpgroup remains to produce, by its first thread, and they need
+  ///   nothing from the consumers (pipeline_last).
   void verify_bodies(const IntrinsicRegionRules& rules) const;
   std::string text(const IntrinsicText& text) const;
   static IntrinsicRegion parse(IntrinsicReader& in);
@@ -68,18 +74,14 @@ bool leads_to_stage(const Statement& statement);
 
 /// Returns whether all producers take part in the copies; otherwise the first one starts all of them.
 bool copies_by_all(const Kernel& kernel, const StagePipeline& pipeline);
-/// Returns whether the producers of a pipeline receive its value from the consumers.
-bool is_broadcast_to_producers(const Instruction& in);
-
-/// The values and variables computed in a pipeline's body that its producers, or the loops that lead to the stage,
-/// need.
-struct ProducerNeeds {
-  std::vector<bool> values, vars;
-  bool set_elsewhere = false;  ///< a needed variable is also set outside the producer's loops
-};
-ProducerNeeds needs_of_producer(const Kernel& kernel, const StagePipeline& pipeline);
+/// Returns the number of last threads that are neither consumers nor producers.
+int last_threads_of(const StagePipeline& pipeline);
 
 /// Returns the number of consumers, the first threads, of the running pipeline; 0 outside a pipeline.
 int consumers_of(const IntrinsicRun& run);
+/// Returns the number of consumers of the kernel's pipeline; 0 without one.
+int consumers_of(const Kernel& kernel);
+/// Returns the elements that the running pipeline's consumers give to its last threads.
+HandedElements& handed_elements_of(const IntrinsicRun& run);
 
 }  // namespace lathe::kernel
