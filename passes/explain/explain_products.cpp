@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/kernel/intrinsics/region.h"
 #include "ir/tensor/op/op.h"
 #include "passes/program/program_loops.h"
 
@@ -23,6 +24,12 @@ const LaunchOp* product_of(const Launch& launch) {
 
 std::string_view units(Multiplier multiplier, bool of_gpu) {
   return of_gpu && !is_tensor_core(multiplier) ? "no tensor cores" : words(multiplier);
+}
+
+/// Whether threads of their own run the kernel's epilogues during later products.
+bool overlaps_epilogue(const kernel::Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const kernel::Statement& s) { return kernel::leads_to(s, kernel::RunBy::last); });
 }
 
 }  // namespace
@@ -44,10 +51,12 @@ std::string explain_products(const Program& program, bool of_gpu) {
   for (const Launch* launch : first) {
     const LaunchOp& product = *product_of(*launch);
     const Dim& count = times.at(launch->kernel);
-    text += fmt::format("product {} {}: {}{}, {} multiplications and additions, by {}\n", product.to_string(),
+    const kernel::Kernel& kernel = program.kernels[launch->kernel];
+    text += fmt::format("product {} {}: {}{}{}, {} multiplications and additions, by {}\n", product.to_string(),
                         product.loc.to_string(), units(launch->info.multiplier, of_gpu),
+                        overlaps_epilogue(kernel) ? " and others for the epilogue" : "",
                         count.is(1) ? "" : fmt::format(", {} times", count.to_string()), launch->flops.to_string(),
-                        program.kernels[launch->kernel].name);
+                        kernel.name);
     for (const MissedPath& missed : launch->info.missed) text += fmt::format("  {}\n", missed.to_string());
   }
   return text;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes/gpu/gemm/tile_order.h"
+
 namespace lathe::gpu {
 
 using kernel::Value;
@@ -39,12 +41,15 @@ ProductParts::Tiling ProductParts::tiling(int rows, int columns, int splits) {
 }
 
 std::pair<ProductParts::Position, Value> ProductParts::unit(const Tiling& t, Value i) {
-  // Bands of a few rows of tiles, column by column: blocks that run at the same time read the same rows and columns.
-  const int band_rows = lowering_.tuned.products.band_rows;
-  const Value in_batch = i % t.each, band = in_batch / (t.across * band_rows) * band_rows;
-  const Value height = kernel::min(t.down - band, builder().index(band_rows)), in_band = in_batch - band * t.across;
+  const auto tiles = [](const Dim& size, std::int64_t of) -> std::optional<std::int64_t> {
+    if (!size.value()) return std::nullopt;
+    return (*size.value() + of - 1) / of;
+  };
+  const int band_rows = rows_per_band({t.rows, t.columns, tiles(operands.m, t.rows), tiles(operands.n, t.columns)},
+                                      lowering_.gpu.multiprocessors);
+  const auto [row, column] = tile_in_bands(i % t.each, t.down, t.across, band_rows);
   const Value number = i / t.each;
-  return {{number / t.splits, (band + in_band % height) * t.rows, in_band / height * t.columns}, number % t.splits};
+  return {{number / t.splits, row * t.rows, column * t.columns}, number % t.splits};
 }
 
 void ProductParts::for_tiles(int rows, int columns, int splits,

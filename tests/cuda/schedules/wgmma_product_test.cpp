@@ -7,6 +7,7 @@
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
+#include "tests/cuda/host/racing_cuda.h"
 #include "tests/support/programs/lower.h"
 #include "tests/support/programs/program_interpreter.h"
 #include "tests/support/tensors/compare_tensors.h"
@@ -23,7 +24,8 @@ struct Case {
   int stages;
   std::size_t kernels = 1;
   bool interprets = true;  ///< false: only as text, which is faster
-  int threads = 288;       ///< 384 if a warpgroup copies an operand instead of TMA boxes
+  /// 384 if a warpgroup copies an operand instead of TMA boxes, 288 if nothing overlaps with the epilogue.
+  int threads = 512;
 };
 
 constexpr Case cases[] = {
@@ -50,7 +52,7 @@ constexpr Case cases[] = {
   %4 = add %3, %w
   output "y" %4
 })",
-     6, 2, false},
+     6, 2, false, 288},
     {"batches of heads side by side in memory",
      R"(graph @heads(input %q: bf16[2, s, 1, 64], input %k: bf16[2, s, 1, 64]) {
   %1 = transpose %q {dim0=1, dim1=2}
@@ -65,7 +67,12 @@ constexpr Case cases[] = {
   %2 = linear %1, %w
   output "y" %2
 })",
-     3, 1, true, 384}};
+     3, 1, true, 384},
+    {"as few tiles as multiprocessors", R"(graph @few(input %x: bf16[1408, 8], input %w: bf16[1408, 8]) {
+  %1 = linear %x, %w
+  output "y" %1
+})",
+     6, 1, false, 288}};
 
 constexpr std::string_view others[] = {
     R"(graph @ragged(input %x: bf16[m, 149], input %w: bf16[149, 256]) {
@@ -144,6 +151,18 @@ TEST_CASE("products by warpgroups: both axes of both operands, ragged edges, epi
         arguments, [&](const auto&, auto buffers, auto dims) { return host->run(kernels.back(), buffers, dims, 2); });
     CHECK(test::same_bits(in_turn.at("y"), found.at("y")));
   }
+}
+
+TEST_CASE("races: none when a warpgroup runs the epilogue of one tile during the products of the next") {
+  const Case& c = cases[1];
+  const ProgramInterpreter program(graph_of(c.text), lower_gpu_sm_90a);
+  const kernel::Kernel kernel = by_one_block(program.program().kernels[0]);
+  auto cuda = test::RacingCuda::build({&kernel, 1});
+  if (!cuda) return;
+  const Tensors arguments = test::random_arguments(graph_of(c.text), {{"m", 300}});
+  const Tensors found =
+      program.run(arguments, [&](const auto&, auto buffers, auto dims) { return cuda->run(kernel, buffers, dims); });
+  CHECK(test::error_of(found.at("y"), ir::interpret(graph_of(c.text), arguments).at("y")) <= 8e-3);
 }
 
 TEST_CASE("matmuls that do not suit warpgroups use the path of all GPUs") {

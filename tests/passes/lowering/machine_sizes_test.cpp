@@ -120,7 +120,6 @@ TEST_CASE("machines: GPU matmuls and attention follow their sizes") {
   follows(f32, sm80, "plain_depth", [](GpuSizes& sizes) { sizes.products.plain_depth = 8; });
   follows(bf16, sm80, "mma_depth", [](GpuSizes& sizes) { sizes.products.mma_depth = 16; });
   follows(bf16, sm80, "mma_stages", [](GpuSizes& sizes) { sizes.products.mma_stages = 3; });
-  follows(bf16, sm80, "band_rows", [](GpuSizes& sizes) { sizes.products.band_rows = 4; });
   follows(bf16, sm90, "wgmma_stages", [](GpuSizes& sizes) { sizes.products.wgmma_stages = 2; });
   follows(scores, sm90, "attention_stages", [](GpuSizes& sizes) { sizes.attention.most = 2; });
   follows(attention("bf16", 8, 1024, 1024, 16), sm80, "attention_steps",

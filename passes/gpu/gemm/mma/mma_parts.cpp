@@ -58,12 +58,13 @@ void TensorParts::store_sums(kernel::Buffer to, Value first, std::int64_t stride
   }
 }
 
-void TensorParts::finish(const Position& at, kernel::Buffer sums, const TensorTile& tile, Value t) {
+void TensorParts::finish(const Position& at, kernel::Buffer sums, const TensorTile& tile, Value t,
+                         kernel::Builder::Bound first) {
   kernel::Builder& b = product.builder();
   const int chunks_per_row = tile.columns / chunk, chunks = tile.rows * chunks_per_row, threads = tile.threads();
   const auto one = [&](Value number, bool is_inside) {
     const Value m = number / chunks_per_row, n = number % chunks_per_row * chunk;
-    const Value own = b.cast(b.load(sums, m * stride(tile) + n, chunk), f32);
+    const Value own = b.cast(b.load(sums, b.bound(first) + (m * stride(tile) + n), chunk), f32);
     if (is_inside)
       product.finish_inside(at.batch, at.m + m, at.n + n, own);
     else

@@ -29,8 +29,10 @@ class TensorParts {
   /// `first`; rows have `stride` elements.
   void store_sums(kernel::Buffer to, kernel::Value first, std::int64_t stride, int columns, kernel::Value lane,
                   kernel::Value sums);
-  /// Passes the tile's rounded sums, in shared memory, through the epilogue; called by each thread t of the tile.
-  void finish(const ProductParts::Position& at, kernel::Buffer sums, const TensorTile& tile, kernel::Value t);
+  /// Passes the tile's rounded sums through the epilogue; called by each thread t of the tile. They are in shared
+  /// memory from `first` on.
+  void finish(const ProductParts::Position& at, kernel::Buffer sums, const TensorTile& tile, kernel::Value t,
+              kernel::Builder::Bound first = 0);
   static int stride(const TensorTile& tile) { return tile.columns + pad; }  ///< of the sums in shared memory
 
   ProductParts product;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/kernel/intrinsics/gpu/hand_over.h"
 #include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
@@ -26,6 +27,9 @@ constexpr int wgmma_chunk = TensorParts::chunk;
 /// stages brings the operands. One thread of a warp copies them as boxes, or a third warpgroup does if an operand is
 /// not a tensor of boxes. The copies continue with the next tile while the warpgroups finish one. The sums go through
 /// shared memory, so that the epilogue's accesses are long.
+///
+/// If a multiprocessor has several tiles, another warpgroup runs the epilogue of one while the first two multiply the
+/// next: it takes the 64 rows of sums that each of the first two leaves in shared memory.
 class WgmmaProduct {
  public:
   WgmmaProduct(const GpuContext& lowering, const Region& region, const TensorPlan& plan)
@@ -54,14 +58,25 @@ class WgmmaProduct {
  private:
   int consumers() const { return tile_.threads(); }
   bool all_boxes() const { return left_boxes_ && right_boxes_; }
-  int producers() const { return all_boxes() ? kernel::warp_threads : kernel::warpgroup_threads; }
+  /// Whether other warpgroups run the epilogues. Threads that copy elements need registers that these would take.
+  bool overlaps(const Partial* partial) const { return !partial && all_boxes() && has_next_tiles(); }
+  bool has_next_tiles() const {
+    const auto batch = parts_.operands.batch.value(), m = parts_.operands.m.value(), n = parts_.operands.n.value();
+    const auto tiles = [](std::int64_t size, int of) { return (size + of - 1) / of; };
+    return !batch || !m || !n ||
+           *batch * tiles(*m, tile_.rows) * tiles(*n, tile_.columns) > estimated_multiprocessors;
+  }
+  int producers(const Partial* partial) const {
+    return all_boxes() && !overlaps(partial) ? kernel::warp_threads : kernel::warpgroup_threads;
+  }
+  int finishers(const Partial* partial) const { return overlaps(partial) ? kernel::warpgroup_threads : 0; }
   /// Number of parts of a tile's columns; a warpgroup multiplies one part at a time.
   int parts_across() const { return tile_.columns / kernel::wgmma_columns; }
   int stage(int rows) const { return rows * wgmma_k_step; }
   int stages() const {
     const int sums = tile_.rows * TensorParts::stride(tile_), one = stage(tile_.rows) + stage(tile_.columns);
-    constexpr int barriers_of_stage = 16, size = 2;  // bytes, the latter per element
-    const int most = most_stages_, for_barriers = barriers_of_stage * most;
+    constexpr int barrier_pair = 16, size = 2;  // bytes, the latter per element
+    const int most = most_stages_, for_barriers = barrier_pair * (most + consumers() / kernel::warpgroup_threads);
     const int left = static_cast<int>(gpu_.most_shared_bytes) - for_barriers - size * sums;
     return std::min(most, left / (size * one));
   }
@@ -98,7 +113,7 @@ class WgmmaProduct {
         });
       });
     };
-    b_.for_loop(0, consumers() + producers(), 1, thread, LoopKind::thread_x);
+    b_.for_loop(0, consumers() + producers(partial) + finishers(partial), 1, thread, LoopKind::thread_x);
   }
 
   void one_tile(const Position& at, Value number, Value t, const Partial* partial) {
@@ -114,10 +129,23 @@ class WgmmaProduct {
     if (partial)
       return store(parts_.context().buffer(partial->buffer), parts_.first_partial(*partial, at, number),
                    partial->columns);
+    const auto store_shared = [&] { store(sums_, b_.index(0), TensorParts::stride(tile_)); };
+    if (overlaps(partial))
+      return hand_over(
+          b_, finishers(partial), [&](Value) { store_shared(); },
+          [&](Value warpgroup) { finish_rows(at, warpgroup, t - (consumers() + producers(partial))); });
     b_.barrier();  // the previous tile has been read
-    store(sums_, b_.index(0), TensorParts::stride(tile_));
+    store_shared();
     b_.barrier();
     tensor_.finish(at, sums_, tile_, t);
+  }
+
+  /// Runs the epilogue of the rows that a warpgroup multiplied, on thread `t` of another one.
+  void finish_rows(const Position& at, Value warpgroup, Value t) {
+    TensorTile rows = tile_;
+    rows.rows = kernel::wgmma_rows, rows.warps_down = kernel::warpgroup_threads / kernel::warp_threads;
+    const Value first = warpgroup * rows.rows;
+    tensor_.finish({at.batch, at.m + first, at.n}, sums_, rows, t, first * TensorParts::stride(tile_));
   }
 
   /// Returns the thread's sums over [lo, hi); lo is a multiple of the step.
