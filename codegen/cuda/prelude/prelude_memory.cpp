@@ -13,10 +13,19 @@ LATHE_FUNCTION vec<T, N> load(const T* p, i64 at) {
   for (int i = 0; i < N; ++i) r.lane[i] = p[at + i];
   return r;
 }
-/// The address must be aligned to the vector's size, or to 16 bytes for larger vectors.
+/// The address must be aligned to the vector's size, or to 16 bytes for larger vectors. 16-bit elements move as pairs:
+/// otherwise ptxas splits and joins each pair with instructions of its own.
 template <int N, class T>
 LATHE_FUNCTION vec<T, N> load_aligned(const T* p, i64 at) {
-  return *reinterpret_cast<const vec<T, N>*>(p + at);
+  if constexpr (sizeof(T) == 2 && N % 2 == 0) {
+    const vec<u32, N / 2> pairs = *reinterpret_cast<const vec<u32, N / 2>*>(p + at);
+    vec<T, N> r;
+#pragma unroll
+    for (int i = 0; i < N; ++i) r.lane[i].bits = static_cast<u16>(pairs.lane[i / 2] >> (16 * (i % 2)));
+    return r;
+  } else {
+    return *reinterpret_cast<const vec<T, N>*>(p + at);
+  }
 }
 template <int N, class T>
 LATHE_FUNCTION vec<T, N> load_strided(const T* p, i64 at, i64 stride) {
@@ -71,7 +80,14 @@ LATHE_FUNCTION void store(T* p, i64 at, vec<T, N> value) {
 }
 template <class T, int N>
 LATHE_FUNCTION void store_aligned(T* p, i64 at, vec<T, N> value) {
-  *reinterpret_cast<vec<T, N>*>(p + at) = value;
+  if constexpr (sizeof(T) == 2 && N % 2 == 0) {
+    vec<u32, N / 2> pairs;
+#pragma unroll
+    for (int i = 0; i < N; i += 2) pairs.lane[i / 2] = u32(value.lane[i].bits) | u32(value.lane[i + 1].bits) << 16;
+    *reinterpret_cast<vec<u32, N / 2>*>(p + at) = pairs;
+  } else {
+    *reinterpret_cast<vec<T, N>*>(p + at) = value;
+  }
 }
 template <class T, int N>
 LATHE_FUNCTION void store_strided(T* p, i64 at, i64 stride, vec<T, N> value) {
