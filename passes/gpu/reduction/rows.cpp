@@ -49,6 +49,7 @@ class RowsKernel {
     const auto block = [&](Value first) {
       SharedTree tree(b_, reduction_types(), plan_.threads * plan_.rows);
       tree_ = &tree;
+      allocate_kept();
       const auto row = [&](Value y) {
         b_.for_loop(
             0, plan_.threads, 1,
@@ -63,6 +64,15 @@ class RowsKernel {
 
  private:
   const RowLoop& row_loop(int l) const { return plan_.loops.loops()[l]; }
+
+  void allocate_kept() {
+    kept_.clear();
+    for (const std::vector<int>& loads : plan_.kept)
+      for (const int i : loads)
+        if (!kept_.contains(i))
+          kept_[i] = b_.alloc(program_[i].dtype, *program_.points(space_.inner).value() + space_.lanes,
+                              kernel::Space::shared, "row");
+  }
 
   std::vector<DType> reduction_types() const {
     std::vector<DType> types;
@@ -204,6 +214,7 @@ class RowsKernel {
     saved_.bind(results, scope, [&](int, const ElementwiseStore& spill) {  // stored by the same thread
       return emitter_.reload(spill.node, spill.form, scope);
     });
+    keep_loads(static_cast<int>(&l - plan_.loops.loops().data()), at, mask, scope);
     for (std::size_t r = 0; r < accumulators.size(); ++r) {
       const ElementwiseInstruction& reduce = program_[l.reductions[r]];
       Value value = b_.broadcast(emitter_.emit(reduce.args[0], scope), space_.lanes);
@@ -214,6 +225,20 @@ class RowsKernel {
     for (const ElementwiseStore* store : l.stores) put(*store, scope);
     for (const auto& [value, spill] : l.spilled)
       emitter_.store(spill->node, program_[value].dtype, spill->form, emitter_.emit(value, scope), scope);
+  }
+
+  /// Stores the loads that later loops use, or binds those that an earlier loop stored.
+  void keep_loads(int loop, Value at, Value mask, Scope& scope) {
+    for (const int i : plan_.kept[loop]) {
+      const bool is_first = std::none_of(plan_.kept.begin(), plan_.kept.begin() + loop, [&](const auto& before) {
+        return std::find(before.begin(), before.end(), i) != before.end();
+      });
+      const DType dtype = program_[i].dtype;
+      if (is_first)
+        b_.store(kept_.at(i), at, b_.cast(b_.broadcast(emitter_.emit(i, scope), space_.lanes), dtype), mask);
+      else
+        scope.bind(i, b_.cast(b_.load(kept_.at(i), at, space_.lanes, mask), compute_type(dtype)));
+    }
   }
 
   /// Combines the values of the threads.
@@ -238,6 +263,7 @@ class RowsKernel {
   Value width_;
   Splits splits_;
   SharedTree* tree_ = nullptr;
+  std::map<int, kernel::Buffer> kept_;  ///< by load
   std::size_t next_memory_ = 0;
 };
 

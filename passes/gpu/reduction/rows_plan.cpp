@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "passes/gpu/gpu_kernels.h"
 #include "passes/gpu/program_vectors.h"
@@ -20,6 +21,8 @@ RowsPlan::RowsPlan(const GpuContext& lowering, const Region& region)
       loops(lowering, program, space.inner_bits) {
   choose_threads(lowering.gpu);
   choose_splits(lowering);
+  kept.resize(loops.loops().size());
+  if (!is_cut()) choose_kept(lowering);
   if (!is_cut()) steps = {{0, static_cast<int>(loops.loops().size()), true}};
 }
 
@@ -58,6 +61,50 @@ void RowsPlan::choose_splits(const GpuContext& lowering) {
     for (const int i : loop.reductions)
       partials[i] = lowering.workspace(compute_type(program[i].dtype), Dim(splits) * program.points(space.outer),
                                        "partial results");
+}
+
+/// Returns the loads that vary along the row and that a loop needs. It reloads what earlier loops have stored.
+std::vector<int> RowsPlan::loads_of(int loop) const {
+  std::vector<bool> needed(program.code.size(), false), stored(program.code.size(), false);
+  const RowLoop& own = loops.loops()[loop];
+  for (const int i : own.reductions) needed[program[i].args[0]] = true;
+  for (const ElementwiseStore* store : own.stores) needed[store->value] = true;
+  for (const auto& [value, spill] : own.spilled) needed[value] = true;
+  for (int l = 0; l < loop; ++l) {
+    for (const ElementwiseStore* store : loops.loops()[l].stores) stored[store->value] = true;
+    for (const auto& [value, spill] : loops.loops()[l].spilled) stored[value] = true;
+  }
+  std::vector<int> loads;
+  for (int i = program.size() - 1; i >= 0; --i) {
+    if (!needed[i] || stored[i] || program[i].kind == Kind::reduce) continue;
+    if (program[i].kind == Kind::load && loops.varies(i)) loads.push_back(i);
+    for (const int arg : program[i].args) needed[arg] = true;
+  }
+  return loads;
+}
+
+/// Keeps rows if at least two blocks of a multiprocessor can, so that one computes while the other reads.
+void RowsPlan::choose_kept(const GpuContext& lowering) {
+  constexpr std::int64_t multiprocessor_threads = 1024, reserved = 1024, result_bytes = 8;
+  const auto width = program.points(space.inner).value();
+  if (!width || rows > 1 || program.points(space.outer).is(1)) return;
+  std::vector<std::vector<int>> loads;
+  std::vector<int> uses(program.code.size(), 0);
+  for (int l = 0; l < static_cast<int>(loops.loops().size()); ++l)
+    for (const int i : loads.emplace_back(loads_of(l))) ++uses[i];
+  std::int64_t element = 0, reductions = 0;
+  for (int i = 0; i < program.size(); ++i) {
+    if (uses[i] > 1) element += static_cast<std::int64_t>(size_in_bytes(program[i].dtype));
+    if (program[i].kind == Kind::reduce) ++reductions;
+  }
+  const std::int64_t bytes = (*width + space.lanes) * element,
+                     block = bytes + reserved + multiprocessor_threads / 2 * reductions * result_bytes,
+                     blocks = lowering.gpu.most_shared_bytes / block;
+  if (bytes < lowering.tuned.reductions.least_kept_bytes || blocks < 2) return;
+  for (std::size_t l = 0; l < loads.size(); ++l)
+    std::copy_if(loads[l].begin(), loads[l].end(), std::back_inserter(kept[l]), [&](int i) { return uses[i] > 1; });
+  const auto each = std::bit_floor(static_cast<std::uint64_t>(multiprocessor_threads / blocks));
+  threads = static_cast<int>(std::max<std::uint64_t>(each, block_threads));
 }
 
 bool RowsPlan::has_singles() const {

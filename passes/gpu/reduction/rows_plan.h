@@ -25,6 +25,9 @@ struct RowsPlan {
   int threads = 1, rows = 1;
   int splits = 1;               ///< maximum per row
   std::map<int, int> partials;  ///< with splits, by reduction: the program buffer [row][split]
+  /// By loop: the loads of long rows that it and another loop use. Between loops, a block keeps them in shared
+  /// memory, where each thread reads only what it stored, so that they are read from memory once.
+  std::vector<std::vector<int>> kept;
 
   /// A kernel: loops first .. last - 1, and optionally the values that do not vary along the row.
   struct Step {
@@ -42,6 +45,8 @@ struct RowsPlan {
  private:
   void choose_threads(const GpuInfo& gpu);
   void choose_splits(const GpuContext& lowering);
+  void choose_kept(const GpuContext& lowering);
+  std::vector<int> loads_of(int loop) const;
   std::vector<Step> separate_steps() const;
   bool has_singles() const;
 };

@@ -148,4 +148,9 @@ TEST_CASE("machines: GPU matmuls and attention follow their sizes") {
   output "y" %1
 })";
   follows(scatter, sm80, "sorted_positions", [](GpuSizes& sizes) { sizes.reductions.sorted_positions = 1024; });
+  const std::string rows = R"(graph @g(input %x: f32[n, 13000]) {
+  %1 = softmax %x {dim=1}
+  output "y" %1
+})";
+  follows(rows, sm80, "least_kept_bytes", [](GpuSizes& sizes) { sizes.reductions.least_kept_bytes = 64 << 10; });
 }
