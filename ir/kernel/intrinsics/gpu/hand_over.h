@@ -30,7 +30,7 @@ struct HandOver {
   static IntrinsicRegion parse(IntrinsicReader& in);
   int last_threads() const { return threads; }
   Range index_range(const Kernel& kernel) const;
-  void interpret(IntrinsicRun& run, std::span<Thread* const> threads) const;
+  void interpret(IntrinsicRun& run, std::span<Thread* const> all) const;
 };
 extern const IntrinsicRegionRecord hand_over_record;
 
