@@ -82,7 +82,7 @@ class LinkedLibrary {
     }
     packed_ = HostTensor(u8, {number_in_header("#define STEP_PACK_BYTES")});
     if (packed_.bytes() > 0) add(packed_.data());
-    add(pointers_.data());
+    add(static_cast<const void*>(pointers_.data()));
     for (const ir::Output& output : graph.outputs) {
       const ir::Node& node = graph[output.value];
       outputs_.push_back(HostTensor(node.type.dtype, node.type.shape.evaluate(dims)));
@@ -98,8 +98,8 @@ class LinkedLibrary {
     call_.push_back(bytes);
     add(threads > 1 ? &workers_ : nullptr);
     if (packed_.bytes() > 0) {
-      for (const void* pointer :
-           std::initializer_list<const void*>{pointers_.data(), packed_.data(), workspace_.data()})
+      for (const void* pointer : std::initializer_list<const void*>{static_cast<const void*>(pointers_.data()),
+                                                                    packed_.data(), workspace_.data()})
         pack.push_back(reinterpret_cast<std::intptr_t>(pointer));
       pack.insert(pack.end(), {bytes, reinterpret_cast<std::intptr_t>(&workers_)});
       check(address<std::int32_t (*)(void*, void*)>("step_pack_run")(instance_, pack.data()));

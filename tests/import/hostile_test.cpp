@@ -67,7 +67,7 @@ TEST_CASE("hostile: damaged files end in errors") {
   Target target;
   std::mt19937 random(1);
   std::size_t refused = 0, count = 0;
-  for (const char* name : {"bert", "gpt2", "vit", "llama", "external", "group_query"}) {
+  for (const char* name : {"bert", "gpt2", "vit", "llama", "external", "group_query", "strides"}) {
     const std::string bytes = model_bytes(name);
     for (int i = 0; i < 400; ++i, ++count) refused += target.imports(mutated(bytes, random)) ? 0 : 1;
   }

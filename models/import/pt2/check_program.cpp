@@ -113,8 +113,9 @@ bool writes_in_place(const NodePart& node, const OpRecord& record) {
 }
 
 std::string_view record_name(const OpRecord& record, const NodePart& node, const NamedArgument& argument) {
+  const auto operands = importing::words_of(record.operands);
   const bool is_written = record.name != op_of(node.target).second && &argument == node.arguments.data();
-  return is_written && argument.name == "self" ? importing::words_of(record.operands).front() : argument.name;
+  return is_written && argument.name == "self" && !operands.empty() ? operands.front() : argument.name;
 }
 
 const GraphPart* wrapped_graph(const NodePart& node) {

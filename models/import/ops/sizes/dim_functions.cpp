@@ -30,7 +30,7 @@ std::optional<Dim> floor_of_terms(const Dim& a, std::int64_t b) {
 std::optional<Dim> quotient(const Dim& a, const Dim& b, bool rounds_down) {
   if (b.is(0)) return std::nullopt;
   if (!a.value() || !b.value()) {
-    const std::optional<Dim> exact = a.divided_by(b);
+    std::optional<Dim> exact = a.divided_by(b);
     if (exact || b.value().value_or(0) < 1) return exact;
     const Sign sign = sign_of(a);
     const bool is_floor = rounds_down || sign == Sign::positive || sign == Sign::not_negative;

@@ -34,7 +34,7 @@ Dim slice_bound(const Dim& bound, const Dim& size, std::int64_t low, const OpCal
   if (bound.value() && *bound.value() >= end) return size + Dim(low);
   if (bound.value() && *bound.value() <= -end) return low;
   const Sign sign = sign_of(bound);
-  const Dim from_end = size + bound;
+  Dim from_end = size + bound;
   if (sign == Sign::not_positive && !from_end.is(0)) require_negative(bound, call);
   if (sign == Sign::negative || sign == Sign::not_positive) return from_end;
   if (sign == Sign::unknown)

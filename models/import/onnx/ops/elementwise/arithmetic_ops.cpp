@@ -53,7 +53,7 @@ std::optional<DimTensor> folded(const OpCall& call) {
 /// unless h is 0, which is checked at run time.
 std::optional<Dim> dim_quotient(const OpCall& call, const Dim& a, const Dim& b) {
   if (const auto exact = importing::quotient(a, b, false)) return exact;
-  const std::optional<Dim> floor = b.value().value_or(0) > 0 ? importing::quotient(a, b, true) : std::nullopt;
+  std::optional<Dim> floor = b.value().value_or(0) > 0 ? importing::quotient(a, b, true) : std::nullopt;
   if (!floor) return std::nullopt;
   const Dim positive = *floor * b + b;
   if (positive.value() || importing::sign_of(positive) != importing::Sign::not_negative) return std::nullopt;
