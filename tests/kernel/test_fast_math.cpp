@@ -59,10 +59,29 @@ TEST_CASE("fast exp and division print as text") {
   CHECK_THAT(print(quotients(1, false)), Catch::Contains(" = fast_exp %") && Catch::Contains(" : f32\n"));
 }
 
+TEST_CASE("fast powers of two: the interpreter rounds results, special values match exp") {
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  Builder b("powers");
+  const Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);
+  b.for_loop(0, count, 4, [&](Value i) { b.store(y, i, fast_exp2(b, b.load(x, i, 4))); });
+  const Kernel kernel = test::round_trip(b.finish());
+  CHECK_THAT(print(kernel), Catch::Contains(" = fast_exp2 %") && Catch::Contains(" : f32x4\n"));
+  std::vector<float> from = {0.0F, -3.0F, 0.3F, infinity, -infinity, nan, 127.5F, -200.0F}, to(count, -1);
+  const BoundBuffer buffers[] = {{from.data(), count}, {to.data(), count}};
+  interpret(kernel, buffers, {});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (std::isnan(from[i]))
+      CHECK(std::isnan(to[i]));
+    else
+      CHECK(to[i] == static_cast<float>(std::exp2(static_cast<double>(from[i]))));
+  }
+}
+
 TEST_CASE("fast exp and division support f32 only") {
   Builder b("wide");
   const Value wide = b.constant(f64, 1), one = b.constant(f32, 1), whole = b.index(1);
   CHECK_THROWS_WITH(fast_exp(b, wide), Catch::Contains("fast_exp of f64"));
+  CHECK_THROWS_WITH(fast_exp2(b, wide), Catch::Contains("fast_exp2 of f64"));
   CHECK_THROWS_WITH(fast_div(b, one, wide), Catch::Contains("fast_div of f32, f64"));
   CHECK_THROWS_WITH(fast_div(b, whole, one), Catch::Contains("fast_div of i64, f32"));
   // Invalid operations that builders cannot create are found by the verifier.

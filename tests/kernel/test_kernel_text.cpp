@@ -48,7 +48,12 @@ constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: r
         } consume {
           wgmma v0 = t[0], t[4096]
           wgmma v0 += t[i2]^T, t[4096]^T depth 48
-          wgmma v0 += %2, t[0]
+          turn {
+            wgmma v0 += %2, t[0]
+            commit_sums
+          }
+          wait_sums v1 leaving 2
+          wait_sums v0, v1 leaving 1 ended
         }
         wait_sums v0, v1
         hand_over i3 to 128 threads give {
@@ -56,6 +61,7 @@ constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: r
         } finish {
           store s[i3] = 1:f32
         }
+        %12 = fast_exp2 %1 : f32x16
       }
     }
     pipeline of 2 for 128 threads {

@@ -11,6 +11,10 @@ std::string fast_exp_text(const kernel::Instruction&, const KernelText& k) {
   return fmt::format("fast_exp({})", k.arg(0));
 }
 
+std::string fast_exp2_text(const kernel::Instruction&, const KernelText& k) {
+  return fmt::format("fast_exp2({})", k.arg(0));
+}
+
 std::string fast_div_text(const kernel::Instruction&, const KernelText& k) {
   return fmt::format("fast_div({}, {})", k.arg(0), k.arg(1));
 }
@@ -20,11 +24,18 @@ std::string fast_div_text(const kernel::Instruction&, const KernelText& k) {
 constexpr std::string_view fast_math_device_text = R"cuda(
 // ---- approximate hardware functions, for results that are rounded to 16 bits ----
 
-LATHE_FUNCTION f32 fast_exp(f32 x) {
+LATHE_FUNCTION f32 fast_exp2(f32 x) {
 #ifdef __CUDA_ARCH__
   f32 power;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * 1.44269504088896341f));
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
   return power;
+#else
+  return f32(::exp2(f64(x)));
+#endif
+}
+LATHE_FUNCTION f32 fast_exp(f32 x) {
+#ifdef __CUDA_ARCH__
+  return fast_exp2(x * 1.44269504088896341f);
 #else
   return exp(x);
 #endif
@@ -46,6 +57,13 @@ LATHE_FUNCTION vec<f32, N> fast_div(vec<f32, N> a, vec<f32, N> b) {
   return r;
 }
 template <int N>
+LATHE_FUNCTION vec<f32, N> fast_exp2(vec<f32, N> x) {
+  vec<f32, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = fast_exp2(x.lane[i]);
+  return r;
+}
+template <int N>
 LATHE_FUNCTION vec<f32, N> fast_exp(vec<f32, N> x) {
   vec<f32, N> r;
 #pragma unroll
@@ -54,8 +72,9 @@ LATHE_FUNCTION vec<f32, N> fast_exp(vec<f32, N> x) {
 }
 )cuda";
 
-constexpr std::string_view fast_math_words[] = {"fast_exp", "fast_div"};
+constexpr std::string_view fast_math_words[] = {"fast_exp", "fast_exp2", "fast_div"};
 constexpr IntrinsicHook fast_math_table[] = {{&kernel::fast_exp_record, fast_exp_text},
+                                             {&kernel::fast_exp2_record, fast_exp2_text},
                                              {&kernel::fast_div_record, fast_div_text}};
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <fmt/core.h>
 
 #include "ir/kernel/intrinsics/gpu/hand_over.h"
+#include "ir/kernel/intrinsics/gpu/turn.h"
 #include "ir/kernel/verify/structure_rules.h"
+#include "ir/kernel/verify/sums_rules.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -135,6 +137,8 @@ void write_pipeline(const kernel::IntrinsicRegion& region, RegionText& text) {
   if (producer.copied_by_all) text.write("  wait_all_copies();");
   text.write(fmt::format("}} else {}{{", all_produce ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
   write_registers(text, registers, registers.consumer);
+  if (consumer.warpgroups() > 1 && kernel::holds_region(pipeline.body, &kernel::turn_record))
+    text.write(fmt::format("  start_turns<{}>();", consumer.warpgroups()));
   text.body(pipeline.body, consumer);
   text.write("}");
 }
@@ -151,10 +155,18 @@ void write_stage(const kernel::IntrinsicRegion& region, RegionText& text) {
   text.write(fmt::format("  const {} = pipeline.slot();", index));
   text.body(inside.produces() ? stage.produce : stage.consume, inside);
   text.write("}");
-  const bool multiplies = kernel::multiplies(text.kernel(), stage.consume);
-  const char* done = multiplies ? "multiplied" : "used";
+  const char* done = kernel::leaves_sums(text.kernel(), stage.consume) ? "multiplied" : "used";
   if (inside.produces()) done = inside.copied_by_all ? "filled" : "sent";
   text.write(fmt::format("pipeline.{}();", done));
+}
+
+void write_turn(const kernel::IntrinsicRegion& region, RegionText& text) {
+  const PipelineRole& role = pipeline_role(text.role());
+  if (role.warpgroups() > 1) text.write("take_turn();");
+  text.write("{");
+  text.body(kernel::Turn::of(region).body, role);
+  text.write("}");
+  if (role.warpgroups() > 1) text.write(fmt::format("pass_turn<{}>();", role.warpgroups()));
 }
 
 void write_hand_over(const kernel::IntrinsicRegion& region, RegionText& text) {
@@ -258,8 +270,33 @@ LATHE_FUNCTION void consumer_barrier() {
 #ifdef __CUDA_ARCH__
   asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
 #else
-  shim_user_barrier(threads);
+  shim_named_barrier(1, threads, true);
 #endif
+}
+/// Waits until the previous warpgroup has passed its turn. Barriers 0 and 1 are those of the block and the consumers;
+/// from 2 on each warpgroup has one, of its own threads, which wait, and those of the previous warpgroup, which do not.
+LATHE_FUNCTION void take_turn() {
+  const u32 own = threadIdx.x / 128 + 2;
+#ifdef __CUDA_ARCH__
+  asm volatile("bar.sync %0, 256;" ::"r"(own) : "memory");
+#else
+  shim_named_barrier(own, 256, true);
+#endif
+}
+/// Lets the next of the `warpgroups` warpgroups continue.
+template <int warpgroups>
+LATHE_FUNCTION void pass_turn() {
+  const u32 own = threadIdx.x / 128, next = (own + 1 == warpgroups ? 0 : own + 1) + 2;
+#ifdef __CUDA_ARCH__
+  asm volatile("bar.arrive %0, 256;" ::"r"(next) : "memory");
+#else
+  shim_named_barrier(next, 256, false);
+#endif
+}
+/// The first warpgroup has the first turn.
+template <int warpgroups>
+LATHE_FUNCTION void start_turns() {
+  if (threadIdx.x / 128 == warpgroups - 1) pass_turn<warpgroups>();
 }
 
 /// A thread's state in a pipeline: the slot of the current iteration (`at`), the parity of its round (`round`), and the
@@ -383,12 +420,14 @@ LATHE_FUNCTION HandOver<givers, finishers> start_hand_over(u64* barriers, u32 fi
 )cuda";
 
 constexpr std::string_view pipeline_names[] = {
-    "StagePipeline", "start_pipeline",    "consumer_barrier", "wait_all_copies", "give_registers", "take_registers",
-    "pipeline",      "pipeline_barriers", "HandOver",         "start_hand_over", "handed"};
+    "StagePipeline",     "start_pipeline", "consumer_barrier", "wait_all_copies", "give_registers",
+    "take_registers",    "start_turns",    "take_turn",        "pass_turn",       "pipeline",
+    "pipeline_barriers", "HandOver",       "start_hand_over",  "handed"};
 constexpr RegionHook pipeline_table[] = {
     {&kernel::stage_pipeline_record, write_pipeline, pipeline_words, pipeline_blocks},
     {&kernel::stage_record, write_stage},
-    {&kernel::hand_over_record, write_hand_over}};
+    {&kernel::hand_over_record, write_hand_over},
+    {&kernel::turn_record, write_turn}};
 
 }  // namespace
 

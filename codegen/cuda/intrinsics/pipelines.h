@@ -19,6 +19,7 @@ class PipelineRole : public RegionRole {
   bool in_stage = false;     ///< emits the stage's body
   bool in_own_body = false;  ///< emits the body that the threads run: theirs alone, or the stage's
   bool copied_by_all;        ///< otherwise the first producer makes all copies
+  int warpgroups() const { return consumers_ / kernel::warpgroup_threads; }  ///< that consume
 
  private:
   const kernel::Kernel& kernel_;

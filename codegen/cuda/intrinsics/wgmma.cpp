@@ -22,11 +22,17 @@ std::string wgmma_text(const kernel::Instruction& in, const KernelText& k) {
                      tiles(s.right));
 }
 
+std::string commit_sums_text(const kernel::Instruction&, const KernelText&) { return "commit_wgmma()"; }
+
 std::string wait_sums_text(const kernel::Instruction& in, const KernelText& k) {
+  const auto wait = kernel::WaitSums::of(in);
   std::vector<std::string_view> sums;
-  for (const kernel::VarId var : kernel::WaitSums::of(in).sums) sums.push_back(k.var(var));
-  return fmt::format("{}(pipeline, {})", pipeline_role(k.role()).in_stage ? "wait_own_sums" : "wait_sums",
-                     fmt::join(sums, ", "));
+  for (const kernel::VarId var : wait.sums) sums.push_back(k.var(var));
+  if (wait.leaving > 0 && wait.ended)
+    return fmt::format("wait_ended_sums<{}>({})", wait.leaving, fmt::join(sums, ", "));
+  if (wait.leaving > 0) return fmt::format("wait_older_sums<{}>({})", wait.leaving, fmt::join(sums, ", "));
+  const bool ends_group = !wait.ended && pipeline_role(k.role()).in_stage;
+  return fmt::format("{}(pipeline, {})", ends_group ? "wait_own_sums" : "wait_sums", fmt::join(sums, ", "));
 }
 
 // Follows the PTX ISA, section "Asynchronous Warpgroup Level Matrix Instructions":
@@ -216,11 +222,25 @@ LATHE_FUNCTION void wait_own_sums(Pipeline& pipeline, Sums&... sums) {
   commit_wgmma();
   wait_sums(pipeline, sums...);
 }
+/// Waits for all matmuls except those of the `leaving` latest groups.
+template <int leaving, class... Sums>
+LATHE_FUNCTION void wait_ended_sums(Sums&... sums) {
+  wait_wgmma<leaving>();
+  (touch(sums), ...);
+}
+/// The same if the last of these groups ends here.
+template <int leaving, class... Sums>
+LATHE_FUNCTION void wait_older_sums(Sums&... sums) {
+  commit_wgmma();
+  wait_ended_sums<leaving>(sums...);
+}
 )cuda";
 
-constexpr std::string_view wgmma_words[] = {"tiles",       "transposed_tiles", "wgmma",        "touch",
-                                            "fence_wgmma", "wait_sums",        "wait_own_sums"};
+constexpr std::string_view wgmma_words[] = {"tiles",           "transposed_tiles", "wgmma",     "touch",
+                                            "fence_wgmma",     "commit_wgmma",     "wait_sums", "wait_own_sums",
+                                            "wait_older_sums", "wait_ended_sums"};
 constexpr IntrinsicHook wgmma_table[] = {{&kernel::wgmma_record, wgmma_text},
+                                         {&kernel::commit_sums_record, commit_sums_text},
                                          {&kernel::wait_sums_record, wait_sums_text}};
 
 }  // namespace

@@ -35,8 +35,9 @@ enum class Together : std::uint8_t {
 enum class ProducedBy : std::uint8_t { no_producer, each_producer, first_producer };
 
 /// The effect on its variables. After `adds_later` starts adding to sums, only further such operations may use them
-/// until a `waits` operation.
-enum class OfSums : std::uint8_t { nothing, adds_later, waits };
+/// until a `waits` operation. `commits` ends a group of such operations. `waits` waits for all groups except the
+/// latest ones; their number is its first attribute. It ends a group before if its second attribute is not 0.
+enum class OfSums : std::uint8_t { nothing, adds_later, commits, waits };
 
 /// An access to a block in memory: elements first + row * stride + column.
 struct BlockAccess {

@@ -99,15 +99,6 @@ bool runs_together(const Kernel& kernel, const Loop& loop) {
   });
 }
 
-bool multiplies(const Kernel& kernel, const Block& statements) {
-  bool found = false;
-  for_each_statement(statements, [&](const Statement& s) {
-    const IntrinsicRecord* record = record_of(kernel, s);
-    found = found || (record && record->sums == OfSums::adds_later);
-  });
-  return found;
-}
-
 bool holds_region(const Statement& statement, const IntrinsicRegionRecord* record) {
   const auto* region = std::get_if<IntrinsicRegion>(&statement.node);
   if (region && (!record || region->record == record)) return true;

@@ -27,8 +27,6 @@ std::vector<ValueId> with_needs(const Kernel& kernel, ValueId value);
 /// Returns whether the loop contains a barrier or another collective statement.
 bool runs_together(const Kernel& kernel, const Loop& loop);
 
-/// Returns whether the block contains asynchronous matmuls.
-bool multiplies(const Kernel& kernel, const Block& statements);
 /// Returns whether the statement is, or contains, an intrinsic region: of this record, or of any if null.
 bool holds_region(const Statement& statement, const IntrinsicRegionRecord* record = nullptr);
 bool holds_region(const Block& statements, const IntrinsicRegionRecord* record = nullptr);

@@ -1,6 +1,7 @@
 #include "ir/kernel/verify/sums_rules.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/kernel/intrinsics/region.h"
 #include "ir/kernel/verify/structure_rules.h"
@@ -9,20 +10,25 @@ namespace lathe::kernel {
 
 namespace {
 
-using Vars = std::vector<bool>;  // by variable: a matmul may be in flight
+/// By variable: the smallest number of groups that have ended, on any path, since a matmul into it started, up to a
+/// limit; `idle` if none may be in flight.
+using Ages = std::vector<int>;
+constexpr int idle = std::numeric_limits<int>::max();
 
 class Sums {
  public:
-  explicit Sums(const Kernel& kernel) : kernel_(kernel), under_way_(kernel.vars.size()) {}
+  /// For statements in this number of regions.
+  explicit Sums(const Kernel& kernel, int regions = 0)
+      : kernel_(kernel), ages_(kernel.vars.size(), idle), regions_(regions) {}
 
   void block(const Block& statements) {
     for (const Statement& s : statements)
       std::visit(Overloaded{[&](const Compute& c) { compute(kernel_.values[c.value]); },
                             [&](const SetVar& v) { use(v.var, "set"); }, [&](const Loop& l) { loop(l.body); },
                             [&](const Branch& b) {
-                              const Vars before = under_way_;
+                              const Ages before = ages_;
                               block(b.then_block);
-                              const Vars then = std::exchange(under_way_, before);
+                              const Ages then = std::exchange(ages_, before);
                               block(b.else_block);
                               join(then);
                             },
@@ -30,32 +36,49 @@ class Sums {
                  s.node);
   }
 
+  bool any() const {
+    return std::any_of(ages_.begin(), ages_.end(), [](int age) { return age != idle; });
+  }
+
  private:
   void compute(const Instruction& in) {
     if (in.op == Opcode::get) use(static_cast<VarId>(in.integer), "read");
     const IntrinsicRecord* record = record_of(in);
     if (!record || record->sums == OfSums::nothing) return;
-    const bool adds = record->sums == OfSums::adds_later;
-    if (adds) adds_ = record->name;
-    for (const VarId var : in.machine->vars) under_way_[var] = adds;
+    if (record->sums == OfSums::adds_later) {
+      adds_ = record->name;
+      for (const VarId var : in.machine->vars) ages_[var] = 0;
+      return;
+    }
+    const bool waits = record->sums == OfSums::waits;
+    if (!waits || in.machine->attributes[1] != 0)
+      for (int& age : ages_)
+        if (age != idle) age = std::min(age + 1, most_sum_groups);
+    if (!waits) return;
+    const auto left = in.machine->attributes[0];
+    for (const VarId var : in.machine->vars) {
+      require(kernel_, ages_[var] > left, "sums_under_way",
+              "a {} that leaves {} groups does not wait for variable {}", record->name, left, var);
+      ages_[var] = idle;
+    }
   }
 
   void use(VarId var, std::string_view how) const {
-    require(kernel_, !under_way_[var], "sums_under_way", "variable {} is {} while a {} may be adding to it", var, how,
-            adds_);
+    require(kernel_, ages_[var] == idle, "sums_under_way", "variable {} is {} while a {} may be adding to it", var,
+            how, adds_);
   }
 
-  void join(const Vars& other) {
-    for (std::size_t i = 0; i < other.size(); ++i) under_way_[i] = under_way_[i] || other[i];
+  void join(const Ages& other) {
+    for (std::size_t i = 0; i < other.size(); ++i) ages_[i] = std::min(ages_[i], other[i]);
   }
 
   /// Iterates to a fixed point: matmuls in flight at the end of an iteration are in flight in the next.
   void loop(const Block& body) {
     for (;;) {
-      const Vars before = under_way_;
+      const Ages before = ages_;
       block(body);
       join(before);
-      if (under_way_ == before) return;
+      if (ages_ == before) return;
     }
   }
 
@@ -63,17 +86,23 @@ class Sums {
     ++regions_;
     for (const Block& body : r.bodies) block(body);
     const bool may_leave = --regions_ > 0;
-    require(kernel_, may_leave || std::none_of(under_way_.begin(), under_way_.end(), [](bool is) { return is; }),
-            "sums_under_way", "a {} ends while a {} is under way", r.record->name, adds_);
+    require(kernel_, may_leave || !any(), "sums_under_way", "a {} ends while a {} is under way", r.record->name,
+            adds_);
   }
 
   const Kernel& kernel_;
-  Vars under_way_;
+  Ages ages_;
   std::string_view adds_;  // the name of the operation that adds to variables
-  int regions_ = 0;        // enclosing regions
+  int regions_;            // enclosing regions
 };
 
 }  // namespace
+
+bool leaves_sums(const Kernel& kernel, const Block& statements) {
+  Sums sums(kernel, 1);
+  sums.block(statements);
+  return sums.any();
+}
 
 void verify_sums(const Kernel& kernel) {
   Sums(kernel).block(kernel.body);

@@ -6,7 +6,7 @@
 /// Services that the shim's intrinsics need from the threads of a block. There are two backends: fibers.cpp,
 /// and os_threads.cpp if SHIM_OS_THREADS is defined.
 
-inline constexpr std::size_t shim_warp_threads = 32, shim_warpgroup_threads = 128;
+inline constexpr std::size_t shim_warp_threads = 32, shim_warpgroup_threads = 128, shim_named_barriers = 16;
 
 /// Acts for all threads of a warp or warpgroup; each thread passes a pointer to its own data. Returns false for an
 /// invalid operation, and then none of the threads continues.

@@ -56,8 +56,9 @@ void shim_expect_bytes(unsigned long long* barrier, unsigned bytes);
 /// poisoned until then.
 void shim_copy_box(void* to, const void* map, unsigned long long* barrier, const int* at, unsigned long rank);
 void shim_wait_barrier(const unsigned long long* barrier, unsigned parity);
-/// bar.sync 1
-void shim_user_barrier(int threads);
+/// bar.sync of this barrier for this number of threads if the thread waits, else bar.arrive. A round of a barrier in
+/// which no thread waits, or threads name different numbers, never ends.
+void shim_named_barrier(unsigned barrier, unsigned threads, bool waits);
 void __syncwarp();
 /// wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T of N = 2 * lanes, .commit_group, .wait_group; 128 threads meet for
 /// each. The matmul runs at the wait; until then the sums are poisoned. If `held` is given, the left operand is these

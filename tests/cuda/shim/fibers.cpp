@@ -1,6 +1,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -62,16 +63,15 @@ struct Meeting {
   int arrived = 0;
 };
 
-/// The threads in bar.sync 1.
-struct UserBarrier {
-  int arrived = 0;
-  unsigned rounds = 0;
+/// The threads that have arrived in the current round of a named barrier.
+struct NamedBarrier {
+  unsigned arrived = 0, waiting = 0, threads = 0, rounds = 0;
 };
 
 struct Block {
   const ShimLaunch* launch = nullptr;
   std::vector<Meeting> warps, warpgroups;
-  UserBarrier consumers;
+  std::array<NamedBarrier, shim_named_barriers> barriers;
   std::vector<Fiber> fibers;
   std::vector<unsigned char*> stacks;
   Fiber* current = nullptr;
@@ -142,7 +142,7 @@ int run_block(std::mt19937_64& random) {
   b.warpgroups.assign(b.fibers.size() / shim_warpgroup_threads + 1, {});
   shim_start_copies(b.fibers.size());
   shim_start_products();
-  b.consumers = {};
+  b.barriers = {};
   while (b.stacks.size() < b.fibers.size())
     b.stacks.push_back(static_cast<unsigned char*>(
         mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
@@ -186,13 +186,17 @@ void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
   if (!over(what, number)) give_way(State::waiting);
 }
 
-void shim_user_barrier(int threads) {
-  UserBarrier& consumers = block().consumers;
-  const unsigned round = consumers.rounds;
-  if (++consumers.arrived == threads) consumers = {0, round + 1};
+void shim_named_barrier(unsigned barrier, unsigned threads, bool waits) {
+  NamedBarrier& own = block().barriers.at(barrier);
+  const unsigned round = own.rounds;
+  if (own.arrived == 0) own.threads = threads;
+  own.waiting += waits;
+  if (own.threads != threads || (++own.arrived == threads && own.waiting == 0)) return give_way(State::in_warp);
+  if (own.arrived == threads) own = {.rounds = round + 1};
+  if (!waits) return;
   shim_wait_until(
-      [](const void* all, unsigned before) { return static_cast<const UserBarrier*>(all)->rounds != before; },
-      &consumers, round);
+      [](const void* all, unsigned before) { return static_cast<const NamedBarrier*>(all)->rounds != before; }, &own,
+      round);
 }
 
 void __syncwarp() {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -148,13 +149,35 @@ class Meeting {
   char positions_[2] = {};
 };
 
+/// Rounds of threads of which some only arrive.
+class NamedBarrier {
+ public:
+  void enter(std::size_t threads, bool waits) {
+    const unsigned round = rounds_.now();
+    waiting_ += waits;
+    if (arrived_.fetch_add(1) + 1 == threads) {
+      if (waiting_ == 0) fail("no thread waits at a barrier");
+      arrived_ = 0, waiting_ = 0;
+      return rounds_.advance();
+    }
+    if (waits) rounds_.wait_while(round);
+  }
+  /// For the next block: the last turn that was passed is not taken.
+  void reset() { arrived_ = 0, waiting_ = 0; }
+
+ private:
+  std::atomic<std::size_t> arrived_ = 0, waiting_ = 0;
+  Counter rounds_;
+};
+
 struct Block {
   const ShimLaunch launch;
   std::size_t threads;
   Meeting whole{threads}, with_launcher{threads + 1};
   std::vector<std::unique_ptr<Meeting>> warps, warpgroups;
   std::vector<std::unique_ptr<Meeting>> first;  // first of the warps, by warp index
-  std::vector<std::size_t> numbers;             // thread indices for the workers
+  std::array<NamedBarrier, shim_named_barriers> barriers;
+  std::vector<std::size_t> numbers;  // thread indices for the workers
   Counter wakes;
 
   explicit Block(const ShimLaunch& l)
@@ -229,8 +252,11 @@ void shim_meet(ShimCollective act, void* own, std::size_t threads) {
 
 void __syncthreads() { block->whole.synchronise(own_number); }
 void __syncwarp() { block->warps.at(own_number / shim_warp_threads)->synchronise(own_number % shim_warp_threads); }
-void shim_user_barrier(int threads) {
-  block->first.at(static_cast<std::size_t>(threads) / shim_warp_threads)->synchronise(own_number);
+/// Barrier 1 is that of the consumers, the first threads, and orders their accesses. The other ones are for turns,
+/// which order nothing that a kernel relies on: ThreadSanitizer is not notified of them.
+void shim_named_barrier(unsigned barrier, unsigned threads, bool waits) {
+  if (barrier == 1) return block->first.at(threads / shim_warp_threads)->synchronise(own_number);
+  block->barriers.at(barrier).enter(threads, waits);
 }
 
 void shim_wake() { block->wakes.advance(); }
@@ -258,6 +284,7 @@ int shim_run(const ShimLaunch& launch) {
     blockIdx = {static_cast<unsigned>(i % x), static_cast<unsigned>(i / x % y), static_cast<unsigned>(i / x / y)};
     std::shuffle(own.numbers.begin(), own.numbers.end(), random);
     renew_shared_memory();
+    for (NamedBarrier& barrier : own.barriers) barrier.reset();
     own.with_launcher.meet(own.threads);
     own.with_launcher.meet(own.threads);
   }

@@ -94,16 +94,17 @@ std::vector<const IntrinsicRegion*> pipelines_of(const Kernel& kernel) {
   return found;
 }
 
-/// Checks that only serial loops lead to the body of these threads, and that there is at most one. Returns whether
-/// there is one.
+/// Checks that only serial loops lead to bodies of these threads, and that the last threads have at most one. Returns
+/// whether there is one.
 bool verify_path(const IntrinsicRegionRules& rules, const Block& statements, RunBy threads, std::string_view label) {
   bool found = false;
   for (const Statement& s : statements) {
     if (!leads_to(s, threads)) continue;
     const auto* loop = std::get_if<Loop>(&s.node);
     const bool is_serial = loop && loop->kind == LoopKind::serial;
-    rules.require(!found && (is_serial || std::holds_alternative<IntrinsicRegion>(s.node)), label,
-                  "a pipeline with several stages or hand-overs, or one that is not in serial loops");
+    const bool is_other = found && threads == RunBy::last;
+    rules.require(!is_other && (is_serial || std::holds_alternative<IntrinsicRegion>(s.node)), label,
+                  "a pipeline with several hand-overs, or with a stage or hand-over that is not in serial loops");
     found = true;
     if (loop) verify_path(rules, loop->body, threads, label);
   }
@@ -203,7 +204,7 @@ class RunningPipeline : public RunningRegion {
   const std::size_t consumers, last;
   HandedElements handed;
 
-  /// All threads run the statements that lead to the stage or to the last threads' body, and the computations that
+  /// All threads run the statements that lead to a stage or to the last threads' body, and the computations that
   /// access no memory. Only the consumers run the rest.
   std::span<Thread* const> runners(const Statement& s, std::span<Thread* const> threads) const override {
     const auto* set = std::get_if<SetVar>(&s.node);

@@ -13,8 +13,9 @@
 namespace lathe::kernel {
 
 /// The first `consumers` threads of a block use the data that the others copy to shared memory, up to `stages` stages
-/// ahead. All threads run the loops that lead to the body's one Stage, and the values computed there that `produce`
-/// needs. Only the producers run `produce`; only the consumers run everything else. The pipeline starts with a
+/// ahead. All threads run the loops that lead to the body's Stages, and the values computed there that `produce`
+/// needs. Only the producers run `produce`; only the consumers run everything else. Several Stages run in sequence
+/// and share the slots: those before and after a loop peel its first and last iteration. The pipeline starts with a
 /// barrier. If a region in the body has a body for the last threads of the block (RunBy::last), these are neither
 /// consumers nor producers: they run only that body and the loops that lead to it.
 struct StagePipeline {
@@ -28,7 +29,7 @@ struct StagePipeline {
   /// Checks that:
   /// - the kernel has at most one pipeline, the last statement of its thread loop (pipeline_context);
   /// - the consumers are whole warpgroups (pipeline_threads);
-  /// - there are 2 to 8 stages, one block or more per multiprocessor, one Stage in serial loops (pipeline_stage);
+  /// - there are 2 to 8 stages, one block or more per multiprocessor, Stages in serial loops (pipeline_stage);
   /// - the producers need no value that the consumers load or multiply, and no variable that they set
   ///   (pipeline_producer);
   /// - at most one region, in serial loops, has a body for the last threads; these are whole warpgroups, whose number
@@ -44,8 +45,8 @@ extern const IntrinsicRegionRecord stage_pipeline_record;
 
 /// One iteration of a pipeline: `produce`, then `consume` after its copies have arrived. `slot` is the iteration
 /// number modulo the pipeline's stages. A producer waits until the consumers, and the matmuls that they started, have
-/// finished the previous iteration of this slot. The matmuls of an iteration count as finished once those of the next
-/// one are started or waited for.
+/// finished the previous iteration of this slot. Matmuls that an iteration does not wait for count as finished once
+/// those of the next one are started or waited for.
 struct Stage {
   static constexpr std::size_t producing = 0, consuming = 1;  ///< its bodies
 
@@ -64,9 +65,9 @@ struct Stage {
 };
 extern const IntrinsicRegionRecord stage_record;
 
-/// Emits a pipeline whose body has one stage.
+/// Emits a pipeline whose body has stages.
 void stage_pipeline(Builder& b, int stages, int consumers, const std::function<void()>& body, int blocks = 1);
-/// Emits the pipeline's stage. Both bodies receive the slot.
+/// Emits a stage of the pipeline. Both bodies receive the slot.
 void pipeline_stage(Builder& b, const Builder::Body& produce, const Builder::Body& consume);
 
 /// Returns whether the statement is, or contains, a Stage.

@@ -6,6 +6,7 @@
 #include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
 #include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
+#include "ir/kernel/verify/sums_rules.h"
 
 namespace lathe::kernel {
 
@@ -191,43 +192,78 @@ void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right) {
                       .instruction());
 }
 
-constinit const IntrinsicRecord wait_sums_record = intrinsic_record<WaitSums>(
-    {.name = "wait_sums", .vars = {1, 64}, .together = Together::warpgroup, .sums = OfSums::waits});
+constinit const IntrinsicRecord commit_sums_record =
+    intrinsic_record<CommitSums>({.name = "commit_sums", .together = Together::warpgroup, .sums = OfSums::commits});
 
-WaitSums WaitSums::of(const Instruction& in) { return {in.machine->vars}; }
+CommitSums CommitSums::of(const Instruction&) { return {}; }
+Instruction CommitSums::instruction() const { return intrinsic_instruction({.record = &commit_sums_record}, {}); }
+
+void CommitSums::verify(const IntrinsicRules& rules) const {
+  rules.require(rules.context.branches == 0 && rules.context.is_in(stage_record, Stage::consuming),
+                "warpgroup_context", "a commit_sums in a branch or outside the use of a stage");
+}
+
+std::string CommitSums::text(const IntrinsicText&) const { return "commit_sums"; }
+CommitSums CommitSums::parse(IntrinsicReader&) { return {}; }
+/// Does nothing, for the same reason as WaitSums.
+void CommitSums::interpret(const IntrinsicRun&, ValueId, Thread&) const {}
+
+void commit_sums(Builder& builder) { builder.machine(CommitSums{}.instruction()); }
+
+constinit const IntrinsicRecord wait_sums_record = intrinsic_record<WaitSums>(
+    {.name = "wait_sums", .vars = {1, 64}, .attributes = 2, .together = Together::warpgroup, .sums = OfSums::waits});
+
+WaitSums WaitSums::of(const Instruction& in) {
+  const IntrinsicOp& op = *in.machine;
+  return {op.vars, static_cast<int>(op.attributes[0]), op.attributes[1] == 0};
+}
 Instruction WaitSums::instruction() const {
-  return intrinsic_instruction({.record = &wait_sums_record, .vars = sums}, {});
+  return intrinsic_instruction({.record = &wait_sums_record, .vars = sums, .attributes = {leaving, !ended}}, {});
 }
 
 void WaitSums::verify(const IntrinsicRules& rules) const {
   rules.require(rules.context.branches == 0 && rules.context.is_in(stage_pipeline_record) &&
                     !rules.context.is_in(stage_record, Stage::producing),
                 "warpgroup_context", "a wait_sums in a branch, a producer or outside a pipeline");
+  rules.require(leaving >= 0 && leaving < most_sum_groups, "sum_groups", "a wait_sums that leaves {} groups",
+                leaving);
+  rules.require(leaving == 0 || rules.context.is_in(stage_record), "sum_groups",
+                "a wait_sums that leaves groups outside a stage");
 }
 
 std::string WaitSums::text(const IntrinsicText& text) const {
   std::string result = "wait_sums";
   for (std::size_t i = 0; i < sums.size(); ++i) result += (i ? ", " : " ") + text.var(sums[i]);
+  if (leaving > 0) result += fmt::format(" leaving {}", leaving);
+  if (ended) result += " ended";
   return result;
 }
 
 WaitSums WaitSums::parse(IntrinsicReader& in) {
   WaitSums wait;
   in.list([&] { wait.sums.push_back(in.var()); });
+  if (in.accept("leaving")) wait.leaving = in.number();
+  wait.ended = in.accept("ended");
   return wait;
 }
 
 /// Does nothing: the interpreter completes products when they start.
 void WaitSums::interpret(const IntrinsicRun&, ValueId, Thread&) const {}
 
-void wait_sums(Builder& builder, std::span<const Var> sums) {
-  WaitSums wait;
-  for (const Var v : sums) wait.sums.push_back(v.id);
-  builder.machine(wait.instruction());
+namespace {
+void wait(Builder& builder, std::span<const Var> sums, WaitSums how) {
+  for (const Var v : sums) how.sums.push_back(v.id);
+  builder.machine(how.instruction());
 }
+}  // namespace
+
+void wait_sums(Builder& builder, std::span<const Var> sums, int leaving) {
+  wait(builder, sums, {.leaving = leaving});
+}
+void wait_ended_sums(Builder& builder, std::span<const Var> sums) { wait(builder, sums, {.ended = true}); }
 
 namespace {
-constexpr const IntrinsicRecord* warpgroup_records[] = {&wgmma_record, &wait_sums_record};
+constexpr const IntrinsicRecord* warpgroup_records[] = {&wgmma_record, &commit_sums_record, &wait_sums_record};
 }  // namespace
 extern const IntrinsicFamily warpgroup_intrinsics;
 constinit const IntrinsicFamily warpgroup_intrinsics{.operations = warpgroup_records};

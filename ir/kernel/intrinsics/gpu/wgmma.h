@@ -24,7 +24,6 @@ AccumulatorPosition wgmma_sum_position(int thread, int index);
 ///
 /// The left operand may instead be a bf16 or f16 value of depth / 2 lanes, in the layout of the sums. It may be
 /// recomputed only after such a wait. A matmul of tiles with `starts` overwrites the sums instead of adding to them.
-/// them instead of adding to them.
 struct Wgmma {
   VarId sums = none;
   int depth = wgmma_depth;
@@ -41,9 +40,24 @@ struct Wgmma {
 };
 extern const IntrinsicRecord wgmma_record;
 
-/// Waits until all matmuls into these variables are finished.
+/// Ends a group of the matmuls that the warpgroup has started since the previous group.
+struct CommitSums {
+  static CommitSums of(const Instruction& in);
+  Instruction instruction() const;
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static CommitSums parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& t) const;
+};
+extern const IntrinsicRecord commit_sums_record;
+
+/// Waits until all matmuls into these variables are finished. It ends a group first, like CommitSums, unless it is of
+/// `ended` groups. The matmuls of the latest `leaving` groups may still run and must add to other variables
+/// (sums_under_way).
 struct WaitSums {
   std::vector<VarId> sums{};
+  int leaving = 0;
+  bool ended = false;
 
   static WaitSums of(const Instruction& in);
   Instruction instruction() const;
@@ -66,7 +80,12 @@ void wgmma(Builder& builder, Var sums, const SwizzledTiles& left, const Swizzled
            bool starts = false);
 /// Same for a left operand held by the threads; the depth is twice its lanes.
 void wgmma(Builder& builder, Var sums, Value left, const SwizzledTiles& right);
-/// Waits for the matmuls into the sums; required before any other use of them.
-void wait_sums(Builder& builder, std::span<const Var> sums);
+/// Ends a group of the matmuls started so far.
+void commit_sums(Builder& builder);
+/// Waits for the matmuls into the sums; required before any other use of them. The latest `leaving` groups, the last
+/// of which ends here, may still run.
+void wait_sums(Builder& builder, std::span<const Var> sums, int leaving = 0);
+/// Same if all groups have ended, which saves an empty one.
+void wait_ended_sums(Builder& builder, std::span<const Var> sums);
 
 }  // namespace lathe::kernel
