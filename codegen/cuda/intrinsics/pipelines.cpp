@@ -114,7 +114,6 @@ void write_pipeline(const kernel::IntrinsicRegion& region, RegionText& text) {
       producer(text.kernel(), pipeline, kernel::RunBy::others);
   const RoleRegisters registers =
       registers_of(text.kernel(), pipeline, producer.copied_by_all, threads, text.gpu().warpgroup_registers);
-  const bool shares = registers.start > 0, all_produce = producer.copied_by_all || shares;
   const int first_finisher = threads - finishers * kernel::warpgroup_threads;
   text.shared_words("pipeline_barriers", pipeline_words(text.kernel(), region));
   if (finishers > 0)
@@ -130,12 +129,13 @@ void write_pipeline(const kernel::IntrinsicRegion& region, RegionText& text) {
     text.body(pipeline.body, PipelineRole(text.kernel(), pipeline, kernel::RunBy::last));
     text.write("} else");
   }
-  text.write(fmt::format("if (threadIdx.x {} {}) {{", all_produce ? ">=" : "==", consumers));
+  // Both branches are those of whole warps: in others, addresses of tiles would not be known to be uniform.
+  text.write(fmt::format("if (threadIdx.x >= {}) {{", consumers));
   write_registers(text, registers, registers.producer);
-  if (shares) text.write(fmt::format("  if (threadIdx.x != {}) return;", consumers));
+  if (!producer.copied_by_all) text.write(fmt::format("  if (threadIdx.x != {}) return;", consumers));
   text.body(pipeline.body, producer);
   if (producer.copied_by_all) text.write("  wait_all_copies();");
-  text.write(fmt::format("}} else {}{{", all_produce ? "" : fmt::format("if (threadIdx.x < {}) ", consumers)));
+  text.write("} else {");
   write_registers(text, registers, registers.consumer);
   if (consumer.warpgroups() > 1 && kernel::holds_region(pipeline.body, &kernel::turn_record))
     text.write(fmt::format("  start_turns<{}>();", consumer.warpgroups()));

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "ir/kernel/intrinsics/fast_math.h"
+
 namespace lathe::gpu {
 
 using kernel::Value;
@@ -12,11 +14,13 @@ namespace {
 Value is_lowest(Value most) { return equal(most, -std::numeric_limits<double>::infinity()); }
 }  // namespace
 
-RisingMaximum::Raised RisingMaximum::raise(kernel::Builder& b, Value here) const {
+RisingMaximum::Raised RisingMaximum::raise(kernel::Builder& b, Value here, bool approximate) const {
   const Value before = b.get(most), now = max(before, here);
   const Value subtracted = b.select(is_lowest(now), b.constant(now.type.scalar, 0), now);
   b.set(most, now);
-  return {subtracted, b.apply(ScalarOp::exp, {before - subtracted})};
+  const Value fall = before - subtracted;
+  return {subtracted,
+          approximate && fall.type.scalar == f32 ? kernel::fast_exp(b, fall) : b.apply(ScalarOp::exp, {fall})};
 }
 
 Value RisingMaximum::end(kernel::Builder& b, const OnlineSoftmax& softmax, Value column_count) const {

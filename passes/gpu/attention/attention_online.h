@@ -15,7 +15,8 @@ struct RisingMaximum {
   struct Raised {
     kernel::Value subtracted, factor;
   };
-  Raised raise(kernel::Builder& b, kernel::Value here) const;
+  /// `approximate`: the factor is a kernel::fast_exp, if the maximum is in f32.
+  Raised raise(kernel::Builder& b, kernel::Value here, bool approximate = false) const;
   /// Returns the final factor of the sums: 1 or NaN.
   kernel::Value end(kernel::Builder& b, const OnlineSoftmax& softmax, kernel::Value column_count) const;
 };

@@ -96,6 +96,15 @@ TEST_CASE("explain reports which backward attention kernels on sm_90a use warpgr
                                Contains("not by warpgroups: sums over rows of 16, 264 elements, where registers"));
 }
 
+TEST_CASE("explain reports the kernel that runs an attention by warpgroups: long rows take turns") {
+  const auto told_of = [](std::int64_t length) {
+    const ir::Graph graph = test::forward_attention({.types = test::Types::bf16}, 64, 64, {{"N", 16}, {"S", length}});
+    return explained(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
+  };
+  CHECK_THAT(told_of(1024), Contains("_attention_by_wgmma_") && !Contains("_in_turns_"));
+  CHECK_THAT(told_of(4096), Contains("_attention_by_wgmma_in_turns_"));
+}
+
 TEST_CASE("explain reports the condition that keeps attention from fusion on a GPU") {
   const std::string text = told("bf16", "bf16", 600);
   INFO(text);

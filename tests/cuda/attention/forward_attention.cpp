@@ -15,10 +15,14 @@ struct Attention {
   std::vector<Tensor> results;
 };
 
-void build(Attention& made, const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
+void build(Attention& made, const PatternVariant& variant, std::int64_t depth, std::int64_t values,
+           const DimBindings& known = {}) {
   const DType dtype = variant.types == Types::f16 ? f16 : bf16;
   Sizes sizes = sizes_of(variant);
   sizes.d = Dim{"d", depth}, sizes.e = Dim{"e", values};
+  for (const auto& [name, size] : known)
+    for (Dim* dim : {&sizes.N, &sizes.S, &sizes.T})
+      if (dim->name() == name) *dim = Dim{name, size};
   const MakeInput input = [&](std::string_view name, std::optional<DType> given, const Shape& shape) {
     auto& inputs = given ? made.masks : made.inputs;
     const auto known = inputs.find(name);
@@ -39,9 +43,10 @@ void return_results(Attention& made) {
 
 }  // namespace
 
-ir::Graph forward_attention(const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
+ir::Graph forward_attention(const PatternVariant& variant, std::int64_t depth, std::int64_t values,
+                            const DimBindings& known) {
   Attention made;
-  build(made, variant, depth, values);
+  build(made, variant, depth, values, known);
   return_results(made);
   return made.g.finish();
 }

@@ -23,8 +23,10 @@ Tensors run(const ProgramInterpreter& program, RacingCuda& cuda, const Tensors& 
 }  // namespace
 
 TEST_CASE("races: none in attention by warpgroups with reused slots, forward and backward") {
-  for (const ir::Graph& graph : {forward_attention(causal, 16, 16), attention_with_gradients(causal, 16, 24)}) {
-    const ProgramInterpreter program = fused_by_wgmma(graph);
+  const ir::Graph forward = forward_attention(causal, 16, 16), gradients = attention_with_gradients(causal, 16, 24);
+  for (const auto& [lower, graph] :
+       {std::pair{&fused_by_wgmma, forward}, {&fused_in_turns, forward}, {&fused_by_wgmma, gradients}}) {
+    const ProgramInterpreter program = lower(graph);
     REQUIRE((rows_by_wgmma(program) || columns_by_wgmma(program)));
     auto cuda = RacingCuda::build(program.program().kernels);
     if (!cuda) return;

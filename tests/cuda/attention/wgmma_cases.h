@@ -13,12 +13,14 @@
 /// Shared code for tests of attention by the warpgroups of sm_90a.
 namespace lathe::test {
 
-/// Lowers a graph for sm_90a with all attentions fused.
+/// Lowers a graph for sm_90a with all attentions fused: long rows in turns, or all rows.
 ProgramInterpreter fused_by_wgmma(const ir::Graph& graph);
+ProgramInterpreter fused_in_turns(const ir::Graph& graph);
 
-/// Return the kernel that runs an attention by warpgroups: the rows; the row outputs when the rows' reductions are
-/// known; the column outputs likewise. Null if there is none.
+/// Return the kernel that runs an attention by warpgroups: the rows, in turns or not; the rows in turns; the row
+/// outputs when the rows' reductions are known; the column outputs likewise. Null if there is none.
 const kernel::Kernel* rows_by_wgmma(const ProgramInterpreter& program);
+const kernel::Kernel* rows_in_turns(const ProgramInterpreter& program);
 const kernel::Kernel* outputs_of_rows_by_wgmma(const ProgramInterpreter& program);
 const kernel::Kernel* columns_by_wgmma(const ProgramInterpreter& program);
 
@@ -35,7 +37,8 @@ struct WgmmaCase {
 /// Runs the warpgroup kernel of each case in the kernel interpreter, also for one row, no rows and no columns.
 using MakeGraph = std::function<ir::Graph(const PatternVariant&, std::int64_t depth, std::int64_t values)>;
 void check_cases(std::span<const WgmmaCase> cases, const MakeGraph& make,
-                 const kernel::Kernel* (*kernel_of)(const ProgramInterpreter&));
+                 const kernel::Kernel* (*kernel_of)(const ProgramInterpreter&),
+                 ProgramInterpreter (*lower)(const ir::Graph&) = fused_by_wgmma);
 
 /// One head, [S, d], causal with a padding mask.
 inline const PatternVariant causal_and_padded = {

@@ -124,6 +124,8 @@ TEST_CASE("machines: GPU matmuls and attention follow their sizes") {
   follows(scores, sm90, "attention_stages", [](GpuSizes& sizes) { sizes.attention.most = 2; });
   follows(attention("bf16", 8, 1024, 1024, 16), sm80, "attention_steps",
           [](GpuSizes& sizes) { sizes.attention.steps = 32; });
+  follows(attention("bf16", 64, 1024, 1024, 64), sm90, "turn_columns",
+          [](GpuSizes& sizes) { sizes.attention.turn_columns = 1024; });
   follows(scores, sm90, "least_attention_stages", [](GpuSizes& sizes) { sizes.attention.least = 5; });
   const std::string rounded = R"(graph @g(input %x: bf16[200, 768], parameter %w: f32[768, 768]) {
   %1 = cast %w {dtype=bf16}

@@ -2,6 +2,7 @@
 
 #include "ir/kernel/intrinsics/gpu/exchange.h"
 #include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/turn.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/attention_tile_skip.h"
 #include "passes/gpu/attention/wgmma/wgmma_softmax.h"
@@ -25,7 +26,7 @@ class WgmmaAttention {
         bounds_(plan.attention.bounds),
         score_(plan.attention.parts.scores[0]),
         tile_(tile),
-        context_("attention_by_wgmma", KernelRole::attention),
+        context_(tile.in_turns() ? "attention_by_wgmma_in_turns" : "attention_by_wgmma", KernelRole::attention),
         b_(context_.builder),
         emitter_(context_, plan.attention.program, plan.lowering.buffer_of),
         top_(emitter_, {}),
@@ -74,8 +75,10 @@ class WgmmaAttention {
     queries_.allocate("queries");
     keys_.allocate(plan_.tile.held, tile_.stages, "keys");
     values_.allocate(plan_.tile.held, tile_.stages, "values");
-    std::optional<SharedTree> tree;
-    if (bounds_.any()) tree.emplace(b_, std::vector<DType>{boolean}, tile_.blocks.consumers());
+    const auto of_warps = [&](DType dtype, const char* name) {
+      return b_.alloc(dtype, tile_.blocks.threads() / kernel::warp_threads, kernel::Space::shared, name);
+    };
+    if (bounds_.any()) votes_ = of_warps(boolean, "votes"), largest_ = of_warps(plan_.tile.compute, "largest");
     const auto thread = [&](Value t) {
       const Position position{outer, row, t};
       b_.if_(t < tile_.blocks.consumers(),
@@ -86,9 +89,10 @@ class WgmmaAttention {
       const SkippableColumns first =
           skippable_columns(context_, plan_, position.outer, position.row, tile_.blocks.positions(), tile_.columns,
                             t % kernel::warp_threads);
+      b_.if_(equal(t % kernel::warp_threads, 0),
+             [&] { b_.store(largest_, t / kernel::warp_threads, first.largest_score); });
       kernel::stage_pipeline(
-          b_, tile_.stages, tile_.blocks.consumers(), [&] { some_columns(position, first, *tree); },
-          tile_.blocks.at_once);
+          b_, tile_.stages, tile_.blocks.consumers(), [&] { some_columns(position, first); }, tile_.blocks.at_once);
     };
     b_.for_loop(0, tile_.blocks.threads(), 1, thread, LoopKind::thread_x);
   }
@@ -99,54 +103,97 @@ class WgmmaAttention {
     result_.finish(position.outer, position.row, position.thread);
   }
 
-  void some_columns(const Position& position, const SkippableColumns& first, SharedTree& tree) {
+  void some_columns(const Position& position, const SkippableColumns& first) {
     declare_registers();
     go_through(b_, first, context_.dim(plan_.attention.column_count), [&](Value lo, Value hi) {
       Scopes rows = columns(position, lo, hi);
-      const Value fine = rows_allow_skip(emitter_, bounds_, rows, first.largest_score);
-      const Value all = tree.reduce({0}, {ScalarOp::logical_and}, {fine}, position.thread, position.thread,
-                                    tile_.blocks.consumers())[0];
-      b_.barrier();  // the memory is reused
-      return from_consumers(b_, all);
+      const Value largest = b_.load(largest_, position.thread / kernel::warp_threads);
+      const Value fine = rows_allow_skip(emitter_, bounds_, rows, largest);
+      return from_consumers(b_, in_all_threads(fine, position.thread));
     });
     result_.finish(position.outer, position.row, position.thread);
+  }
+
+  /// Returns whether `fine` holds in all threads that multiply.
+  Value in_all_threads(Value fine, Value thread) {
+    const Value lane = thread % kernel::warp_threads,
+                warp = reduce_in_warp(b_, ScalarOp::logical_and, fine, lane, kernel::warp_threads);
+    b_.if_(equal(lane, 0), [&] { b_.store(votes_, thread / kernel::warp_threads, warp); });
+    b_.barrier();
+    Value all = b_.load(votes_, 0);
+    for (int i = 1; i < tile_.blocks.consumers() / kernel::warp_threads; ++i) all = all && b_.load(votes_, i);
+    b_.barrier();  // the memory is reused
+    return all;
   }
 
   void declare_registers() {
     scores_ = zero_vectors(b_, {f32, tile_.columns / 2}, 1)[0];
     result_.declare();
+    softmax_.declare();
   }
-  /// Returns the registers of a tile's scores and of the result's sums.
-  std::vector<Var> registers() const {
-    std::vector<Var> all = result_.vars();
-    all.push_back(scores_);
-    return all;
-  }
-
   Scopes columns(const Position& position, Value lo, Value hi) {
     Scopes rows = softmax_.rows(position.outer, position.row, position.thread, &top_);
     result_.clear();
     softmax_.begin(rows);
-    b_.for_loop(lo, hi, tile_.columns, [&](Value column) {
-      const auto produce = [&](Value slot) {
-        keys_.copy(slot, position.outer, column);
-        values_.copy(slot, position.outer, column);
-      };
-      kernel::pipeline_stage(b_, produce, [&](Value slot) { tile(rows, position, column, slot); });
-    });
-    wait_sums(b_, registers());
+    tiles(rows, position, lo, hi);
     result_.scale(ScalarOp::mul, softmax_.finish(rows, position.thread));
     if (result_.part().divisor) divide(rows);
     store_rows(rows, position);
     return rows;
   }
 
-  void tile(Scopes& rows, const Position& position, Value column, Value slot) {
+  /// A stage has the keys of a tile and the values of the tile before. The first one has no values, the last one no
+  /// keys.
+  void tiles(Scopes& rows, const Position& position, Value lo, Value hi) {
+    const Value count = b_.ceil_div(hi - lo, tile_.columns), once = min(count, 1);
+    const auto keys = [&](Value column) {
+      return [=, this](Value slot) { keys_.copy(slot, position.outer, column); };
+    };
+    const auto first = [&](Value slot) {
+      start_scores(position, slot);
+      wait_sums(b_, {&scores_, 1});
+      weights(rows, position, lo);
+      softmax_.round_weights();
+    };
+    b_.for_loop(0, once, 1, [&](Value) { kernel::pipeline_stage(b_, keys(lo), first); });
+    b_.for_loop(1, count, 1, [&](Value i) {
+      const Value column = lo + i * tile_.columns;
+      const auto produce = [&](Value slot) {
+        keys(column)(slot);
+        values_.copy(slot, position.outer, column - tile_.columns);
+      };
+      const auto consume = [&](Value slot) {
+        turn(b_, [&] {
+          start_scores(position, slot);
+          commit_sums(b_);
+          start_result(slot);
+        });
+        wait_sums(b_, {&scores_, 1}, 1);
+        const std::vector<Value> factors = weights(rows, position, column);
+        wait_ended_sums(b_, result_.vars());
+        softmax_.round_weights();
+        result_.scale(ScalarOp::mul, factors);
+      };
+      kernel::pipeline_stage(b_, produce, consume);
+    });
+    const auto last = [&](Value slot) {
+      start_result(slot);
+      wait_sums(b_, result_.vars());
+    };
+    const Value end = lo + (count - 1) * tile_.columns;
+    b_.for_loop(0, once, 1, [&](Value) {
+      kernel::pipeline_stage(b_, [&](Value slot) { values_.copy(slot, position.outer, end); }, last);
+    });
+  }
+
+  void start_scores(const Position& position, Value slot) {
     multiply(b_, scores_, queries_, position.thread, keys_, slot, 0);
-    wait_sums(b_, registers());
-    const std::vector<Value> factors =
-        softmax_.take(rows, {position.outer, position.row, column}, b_.get(scores_), position.thread);
-    result_.scale(ScalarOp::mul, factors);
+  }
+  /// Computes the weights of the tile's scores; returns the factors of the sums before.
+  std::vector<Value> weights(Scopes& rows, const Position& position, Value column) {
+    return softmax_.take(rows, {position.outer, position.row, column}, b_.get(scores_), position.thread);
+  }
+  void start_result(Value slot) {
     for (int part = 0; part < tile_.columns / kernel::wgmma_depth; ++part)
       result_.add(softmax_.weights(part),
                   [&](int depth) { return values_.right(slot, depth, part * kernel::wgmma_depth); });
@@ -192,6 +239,7 @@ class WgmmaAttention {
   StreamedOperand keys_, values_;
   WgmmaSums result_;
   WgmmaSoftmax softmax_;
+  kernel::Buffer votes_, largest_;  ///< of each warp; the largest score is only needed after the loops
   Var scores_;
 };
 

@@ -11,10 +11,13 @@ namespace lathe::gpu {
 /// Register budget per thread in wgmma attentions; determined with ptxas.
 struct AttentionRegisters {
   int others = 72;                  ///< registers of a multiplying thread other than sums, scores and saved values
+  int others_of_rows = 32;          ///< same in the kernel of the rows, also other than weights
+  int of_bounds = 16;               ///< for columns that are skipped and masked
+  int of_load = 12;                 ///< for each load that varies along the columns
+  int of_random = 64;               ///< for random numbers, per 64 columns of a tile
   int most_sums = 128;              ///< maximum for the accumulators of all matmuls that reduce rows or columns
   int sums_beside_whole_tile = 64;  ///< maximum accumulators that leave room for the scores of a whole tile
   int most_depth = 256;             ///< maximum depth of the scores and of the row results
-  int columns = 64;                 ///< columns of a score tile
   int of_three_blocks = 64;         ///< maximum accumulators and scores for three blocks per multiprocessor
   int of_two_blocks = 96;           ///< same for two blocks
 };
@@ -24,10 +27,14 @@ inline constexpr AttentionRegisters attention_registers;
 /// Asynchrony and Low-precision"). A block has 64 rows for each of its one or two warpgroups. Their queries stay in
 /// shared memory; one thread starts TMA copies of boxes, which bring tiles of keys and values there. A warpgroup
 /// multiplies its queries by a tile's keys and computes weights from the sums in its registers (see WgmmaSoftmax).
-/// The weights are the left operand of the matmul with the values, which runs while the next tile's scores are
-/// computed. While one warpgroup computes weights, others multiply: the other one of the block or, if registers and
-/// shared memory suffice, further blocks of one warpgroup each on the same multiprocessor. The starts and ends of
-/// these blocks then overlap.
+/// The weights are the left operand of the matmul with the values. A warpgroup starts the matmul of a tile's scores,
+/// then the one of the weights before with their values, and computes the weights of these scores while the latter
+/// runs (section 3.2 of the paper).
+///
+/// While one warpgroup computes weights, others multiply. Blocks have one of two shapes. Several blocks of one
+/// warpgroup each run on a multiprocessor, and their starts and ends overlap. Or a block has two or three warpgroups,
+/// which start their matmuls in turns (section 3.1): the tensor cores then always have those of one while another
+/// one computes weights. Larger tiles of columns also divide the work per tile by more columns.
 struct WgmmaBlocks {
   int warpgroups = 2;
   int at_once = 1;  ///< blocks per multiprocessor
@@ -51,6 +58,7 @@ struct WgmmaAttentionTile {
   int stages;
   WgmmaBlocks blocks = {};
 
+  bool in_turns() const { return blocks.warpgroups > 1; }
   std::int64_t keys() const { return std::int64_t{columns} * whole_tiles(depth); }  ///< per stage
   std::int64_t value_elements() const { return std::int64_t{columns} * whole_tiles(values); }
 };
@@ -80,7 +88,7 @@ WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan);
 int stages_beside(const GpuContext& lowering, const WgmmaBlocks& blocks, std::int64_t stationary,
                   std::int64_t of_stage);
 
-/// Returns the kernel of the rows.
+/// Returns the kernel of the rows: attention_by_wgmma, or attention_by_wgmma_in_turns.
 KernelContext::Built lower_wgmma_attention(const AttentionPlan& plan, const WgmmaAttentionTile& tile);
 
 }  // namespace lathe::gpu

@@ -42,7 +42,7 @@ std::int64_t WgmmaBlocks::shared_bytes(const GpuInfo& gpu) const {
 
 int WgmmaBlocks::registers(const GpuInfo& gpu) const {
   const WarpgroupRegisters& r = gpu.warpgroup_registers;
-  if (warpgroups > 1) return r.most;
+  if (warpgroups > 1) return std::min(r.most, (r.all - r.producer) / warpgroups / r.step * r.step);
   // Warps are distributed over the four parts of a multiprocessor.
   constexpr int parts = kernel::warpgroup_threads / kernel::warp_threads;
   const int warps = (at_once * (threads() / kernel::warp_threads) + parts - 1) / parts;
@@ -64,19 +64,60 @@ int stages_beside(const GpuContext& lowering, const WgmmaBlocks& blocks, std::in
   return stages < lowering.tuned.attention.least ? 0 : static_cast<int>(stages);
 }
 
+namespace {
+
+/// Blocks and columns of a tile.
+struct Shape {
+  WgmmaBlocks blocks;
+  int columns;
+  bool long_rows = false;  ///< only for them
+};
+/// The preferred ones first.
+constexpr Shape shapes[] = {{{3, 1}, 128, true}, {{2, 1}, 128, true}, {{2, 1}, 64, true},
+                            {{1, 3}, 64},        {{1, 2}, 64},        {{2, 1}, 64}};
+
+/// Returns an estimate of the registers of a thread other than sums, scores and weights, for tiles of `columns`.
+int other_registers(const AttentionPlan& plan, int columns) {
+  const ElementwiseProgram& program = plan.attention.program;
+  const AttentionRegisters& registers = attention_registers;
+  int others = registers.others_of_rows + (plan.attention.bounds.any() ? registers.of_bounds : 0);
+  for (int i = 0; i < program.size(); ++i) {
+    if ((program.depends[i] >> plan.attention.parts.columns_dim & 1) == 0) continue;
+    if (program[i].kind == ElementwiseInstruction::Kind::load) others += registers.of_load;
+    if (program[i].kind == ElementwiseInstruction::Kind::random) others += registers.of_random * columns / 64;
+  }
+  return others;
+}
+
+/// Returns whether rows read many columns, and there are blocks of this many rows for all multiprocessors.
+bool has_long_rows(const AttentionPlan& plan, int positions) {
+  const auto rows = plan.attention.rows.value(), outer = plan.outer().value();
+  std::int64_t columns = plan.attention.column_count.value().value_or(0);
+  if (plan.attention.bounds.upper) columns /= 2;
+  if (columns < plan.lowering.tuned.attention.turn_columns) return false;
+  return !rows || !outer || (*rows + positions - 1) / positions * *outer >= plan.lowering.gpu.multiprocessors;
+}
+
+}  // namespace
+
 WgmmaPlan<WgmmaAttentionTile> plan_wgmma_attention(const AttentionPlan& plan) {
   WgmmaPlan<WgmmaAttentionTile> found{std::nullopt, why_not(plan)};
   if (!found.why_not.empty()) return found;
   const AttentionParts& parts = plan.attention.parts;
-  const AttentionRegisters& registers = attention_registers;
-  const int sums = WgmmaSums::registers({&parts.outputs[0]}), scores = registers.columns / 2;
-  const WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
-                                static_cast<int>(*parts.outputs[0].depth.value()), registers.columns, 0,
-                                WgmmaBlocks::of(sums + scores)};
-  return WgmmaPlan<WgmmaAttentionTile>::with_room(tile, [&](const WgmmaBlocks& blocks) {
-    const std::int64_t queries = StationaryOperand::elements(blocks.positions(), tile.depth);
-    return stages_beside(plan.lowering, blocks, queries, tile.keys() + tile.value_elements());
-  });
+  const int sums = WgmmaSums::registers({&parts.outputs[0]});
+  for (const Shape& shape : shapes) {
+    WgmmaAttentionTile tile{static_cast<int>(*parts.scores[0].depth.value()),
+                            static_cast<int>(*parts.outputs[0].depth.value()), shape.columns, 0, shape.blocks};
+    const int scores = tile.columns / 2, weights = scores / 2;
+    const int needed = sums + scores + weights + other_registers(plan, tile.columns);
+    const bool fits = needed <= shape.blocks.registers(plan.lowering.gpu), is_last = &shape == std::end(shapes) - 1;
+    if (!(fits || is_last) || (shape.long_rows && !has_long_rows(plan, shape.blocks.positions()))) continue;
+    tile.stages =
+        stages_beside(plan.lowering, shape.blocks, StationaryOperand::elements(shape.blocks.positions(), tile.depth),
+                      tile.keys() + tile.value_elements());
+    if (tile.stages > 0) return {tile, ""};
+  }
+  return {std::nullopt, "its tiles are too large for shared memory"};
 }
 
 }  // namespace lathe::gpu

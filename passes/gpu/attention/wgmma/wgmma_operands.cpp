@@ -63,6 +63,7 @@ void StationaryOperand::bring(Value outer, Value first, Value count, Value threa
 }
 
 kernel::SwizzledTiles StationaryOperand::rows_of_warpgroup(Value thread, int k) const {
+  if (positions_ == kernel::wgmma_rows) return {shared_, k * positions_};
   return {shared_, thread / kernel::warpgroup_threads * kernel::swizzled_elements + k * positions_};
 }
 

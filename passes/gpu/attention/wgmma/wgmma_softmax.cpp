@@ -1,9 +1,14 @@
 #include "passes/gpu/attention/wgmma/wgmma_softmax.h"
 
 #include <algorithm>
+#include <numbers>
 
+#include "ir/kernel/intrinsics/fast_math.h"
+#include "ir/kernel/intrinsics/gpu/exchange.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
+#include "passes/gpu/attention/wgmma/score_scale.h"
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/lowering/attention/softmax_divisor.h"
 
 namespace lathe::gpu {
 
@@ -21,7 +26,9 @@ WgmmaSoftmax::WgmmaSoftmax(const AttentionPlan& plan, KernelContext& context, El
       program_(emitter.program()),
       columns_(columns),
       score_(plan.attention.parts.scores[0].value),
-      result_(plan.attention.parts.outputs[0].value) {}
+      result_(plan.attention.parts.outputs[0].value) {
+  find_powers();
+}
 
 WgmmaSoftmax::Scopes WgmmaSoftmax::rows(Value outer, Value first, Value thread, const Scope* top) {
   const AttentionParts& parts = plan_.attention.parts;
@@ -37,15 +44,22 @@ WgmmaSoftmax::Scopes WgmmaSoftmax::rows(Value outer, Value first, Value thread, 
   return scopes;
 }
 
+/// Returns memory for a thread's elements of a tile.
+kernel::Buffer WgmmaSoftmax::registers(DType dtype, const char* name) {
+  return b_.alloc(dtype, columns_ / 2, kernel::Space::register_, name);
+}
+
+void WgmmaSoftmax::declare() { weights_ = registers(plan_.tile.held, "weights"); }
+
 void WgmmaSoftmax::begin(Scopes& rows) {
-  const auto start = [&](int reduction, int lanes) {
+  const auto start = [&](int reduction) {
     const ElementwiseInstruction& i = program_[reduction];
-    return b_.var({compute_type(i.dtype), lanes}, b_.broadcast(reduction_identity(b_, i), lanes));
+    return b_.var({compute_type(i.dtype), 1}, reduction_identity(b_, i));
   };
   rows_.clear();
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    rows_.push_back({{start(online_.most, 1)}, {}});
-    for (const int sum : online_.sums) rows_.back().sums.push_back(start(sum, pair));
+    rows_.push_back({{start(online_.most)}, {}});
+    for (const int sum : online_.sums) rows_.back().sums.push_back(start(sum));
   }
 }
 
@@ -56,12 +70,6 @@ Value WgmmaSoftmax::all_inside(const ScorePosition& tile, Value thread) {
   if (bounds.inside.empty()) return all;
   const Value first_row_of_warpgroup = tile.row + thread / kernel::warpgroup_threads * kernel::wgmma_rows;
   return all && end - 1 <= first_row_of_warpgroup + context_.dim(*bounds.upper);
-}
-
-void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thread, const Body& body) {
-  b_.if_(
-      all_inside(tile, thread), [&] { each_pair(rows, tile, thread, true, body); },
-      [&] { each_pair(rows, tile, thread, false, body); });
 }
 
 void WgmmaSoftmax::each_pair(Scopes& rows, const ScorePosition& tile, Value thread, bool whole, const Body& body) {
@@ -92,69 +100,153 @@ Value WgmmaSoftmax::masked(const Scope& point, Value value, Value otherwise) {
   return point.mask ? b_.select(point.mask, value, b_.broadcast(otherwise, pair)) : value;
 }
 
-/// Reduces over the threads of a row.
+/// Reduces over the threads of a row. Partners exchange values, so all threads have the same result.
 Value WgmmaSoftmax::reduce(ScalarOp op, Value own, Value thread) {
-  return reduce_in_warp(b_, op, own, thread % kernel::warp_threads, threads_of_row);
+  const Value lane = thread % kernel::warp_threads;
+  for (int half = threads_of_row / 2; half >= 1; half /= 2) {
+    const Value partner = b_.apply(ScalarOp::bit_xor, {lane, b_.index(half)});
+    own = b_.apply(op, {own, from_lane(b_, own, partner)});
+  }
+  return own;
 }
 
-/// Whether an instruction reads the scores other than through the argument of the maximum.
-bool WgmmaSoftmax::wants_scores(int value) const {
+/// Whether computing a value needs another one, other than through known ones.
+bool WgmmaSoftmax::needs(int value, int other, const std::vector<int>& known) const {
   std::vector<bool> read(static_cast<std::size_t>(value) + 1, false);
   read.back() = true;
   for (int i = value; i >= 0; --i) {
-    const bool known = i == program_[online_.most].args[0] || program_[i].kind == Kind::reduce;
-    if (!read[i] || known) continue;
-    if (i == score_) return true;
+    if (!read[i] || program_[i].kind == Kind::reduce || std::ranges::count(known, i) > 0) continue;
+    if (i == other) return true;
     for (const int arg : program_[i].args) read[arg] = true;
   }
   return false;
 }
 
-std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const ScorePosition& tile, Value scores, Value thread) {
+/// Whether a value is exp(argument - maximum), cast or not.
+bool WgmmaSoftmax::is_exponential(int value) const {
+  while (is_scalar(program_[value], ScalarOp::cast)) value = program_[value].args[0];
+  if (!is_scalar(program_[value], ScalarOp::exp)) return false;
+  const ElementwiseInstruction& difference = program_[program_[value].args[0]];
+  return is_scalar(difference, ScalarOp::sub) && difference.args[0] == program_[online_.most].args[0] &&
+         without_least_maximum(program_, difference.args[1]) == online_.most;
+}
+
+void WgmmaSoftmax::find_powers() {
+  std::vector<int> terms = {result_};
+  for (const int sum : online_.sums) terms.push_back(program_[sum].args[0]);
+  const int argument = program_[online_.most].args[0];
+  const auto is_f32 = [&](int value) { return compute_type(program_[value].dtype) == f32; };
+  reads_scores_ = std::ranges::any_of(terms, [&](int term) { return needs(term, score_, {argument}); });
+  takes_powers_ = is_f32(online_.most) &&
+                  std::ranges::all_of(terms, [&](int term) { return is_f32(term) && is_exponential(term); });
+  if (takes_powers_) scale_ = scale_of_score(program_, plan_.attention.bounds, score_, argument);
+}
+
+/// Computes the arguments of the maximum, and returns the largest one of each row. They replace the scores in
+/// `arguments` or, in a whole tile with a scale, remain to be multiplied by it.
+std::vector<Value> WgmmaSoftmax::largest(Scopes& rows, const ScorePosition& tile, const Tile& in, Value thread) {
   const ElementwiseInstruction& most = program_[online_.most];
-  const DType compute = compute_type(most.dtype);
-  const int elements = scores.type.lanes;
-  const auto registers = [&](DType dtype, const char* name) {
-    return b_.alloc(dtype, elements, kernel::Space::register_, name);
-  };
-  const kernel::Buffer kept = registers(f32, "scores"), arguments = registers(compute, "arguments");
-  weights_ = registers(plan_.tile.held, "weights");
-  b_.store(kept, 0, scores);
-  const auto score = [&](Value position) { return b_.load(kept, position, pair); };
   const Value lowest = reduction_identity(b_, most);
   std::vector<kernel::Var> here;
-  for (std::size_t r = 0; r < rows.size(); ++r) here.push_back(b_.var({compute, pair}, b_.broadcast(lowest, pair)));
-  each_pair(rows, tile, thread, [&](std::size_t r, Scope& point, Value position) {
-    point.bind(score_, score(position));
+  for (std::size_t r = 0; r < rows.size(); ++r)
+    here.push_back(b_.var({compute_type(most.dtype), pair}, b_.broadcast(lowest, pair)));
+  const auto take = [&](std::size_t r, Value argument) { b_.set(here[r], max(b_.get(here[r]), argument)); };
+  const auto compute = [&](std::size_t r, Scope& point, Value position) {
+    point.bind(score_, b_.load(in.scores, position, pair));
     const Value argument = masked(point, emitter_.emit(most.args[0], point), lowest);
-    b_.store(arguments, position, argument);
-    b_.set(here[r], max(b_.get(here[r]), argument));
-  });
-  std::vector<Value> subtracted, factors;
+    b_.store(in.arguments, position, argument);
+    take(r, argument);
+  };
+  const auto read = [&](Value i) {
+    for (std::size_t r = 0; r < rows.size(); ++r) take(r, b_.load(in.scores, element(i, r), pair));
+  };
+  const auto whole = [&] {
+    if (scale_)
+      b_.for_loop(0, columns_ / row_step, 1, read, LoopKind::unroll);
+    else
+      each_pair(rows, tile, thread, true, compute);
+  };
+  b_.if_(in.whole, whole, [&] { each_pair(rows, tile, thread, false, compute); });
+  std::vector<Value> found;
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    const Value largest = reduce(most.op, b_.reduce(most.op, b_.get(here[r])), thread);
-    const RisingMaximum::Raised raised = rows_[r].maximum.raise(b_, largest);
-    subtracted.push_back(raised.subtracted);
-    factors.push_back(raised.factor);
-    for (const kernel::Var sum : rows_[r].sums)
-      b_.set(sum, b_.get(sum) * b_.broadcast(b_.cast(raised.factor, sum.type.scalar), pair));
+    const Value own = reduce(most.op, b_.reduce(most.op, b_.get(here[r])), thread);
+    found.push_back(scale_ ? own * in.scale : own);
   }
-  const bool again = wants_scores(result_) || std::any_of(online_.sums.begin(), online_.sums.end(), [&](int sum) {
-                       return wants_scores(program_[sum].args[0]);
-                     });
-  each_pair(rows, tile, thread, [&](std::size_t r, Scope& point, Value position) {
-    if (again) point.bind(score_, score(position));
-    point.bind(most.args[0], b_.load(arguments, position, pair));
-    point.bind(online_.most, subtracted[r]);
+  return found;
+}
+
+/// Adds the terms of the tile to the sums of the rows and stores the weights in place of the scores; `whole`: for
+/// tiles in which all columns are valid.
+void WgmmaSoftmax::add_terms(Scopes& rows, const ScorePosition& tile, const Tile& in, Value thread, bool whole) {
+  each_pair(rows, tile, thread, whole, [&](std::size_t r, Scope& point, Value position) {
+    if (reads_scores_) point.bind(score_, b_.load(in.scores, position, pair));
+    const Value argument = b_.load(in.arguments, position, pair);
+    point.bind(program_[online_.most].args[0], scale_ ? argument * b_.broadcast(in.scale, pair) : argument);
+    point.bind(online_.most, in.subtracted[r]);
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const kernel::Var sum = rows_[r].sums[s];
       const Value zero = b_.constant(sum.type.scalar, 0);
-      b_.set(sum, b_.get(sum) + masked(point, emitter_.emit(program_[online_.sums[s]].args[0], point), zero));
+      const Value terms = masked(point, emitter_.emit(program_[online_.sums[s]].args[0], point), zero);
+      b_.set(sum, b_.get(sum) + b_.reduce(ScalarOp::add, terms));
     }
     const Value weight = emitter_.emit(result_, point);
-    b_.store(weights_, position, b_.cast(masked(point, weight, b_.constant(weight.type.scalar, 0)), plan_.tile.held));
+    b_.store(terms_, position, b_.cast(masked(point, weight, b_.constant(weight.type.scalar, 0)), f32));
   });
+}
+
+/// The same by one fma and one power of two per column, as exp(a - m) = 2^(a log2 e - m log2 e). Columns past the end
+/// have the argument -inf.
+void WgmmaSoftmax::add_powers(const Tile& in) {
+  const Value log2_e = b_.constant(f32, std::numbers::log2e);
+  const Value factor = b_.broadcast(
+      scale_ ? b_.select(in.whole, b_.constant(f32, *scale_ * std::numbers::log2e), log2_e) : log2_e, pair);
+  std::vector<Value> offsets;
+  for (const Value m : in.subtracted) offsets.push_back(b_.broadcast(b_.constant(f32, 0) - m * log2_e, pair));
+  const auto pairs = [&](Value i) {
+    for (std::size_t r = 0; r < in.subtracted.size(); ++r) {
+      const Value power =
+          kernel::fast_exp2(b_, b_.fma(b_.load(in.arguments, element(i, r), pair), factor, offsets[r]));
+      for (const kernel::Var sum : rows_[r].sums) b_.set(sum, b_.get(sum) + b_.reduce(ScalarOp::add, power));
+      b_.store(terms_, element(i, r), power);
+    }
+  };
+  b_.for_loop(0, columns_ / row_step, 1, pairs, LoopKind::unroll);
+}
+
+std::vector<Value> WgmmaSoftmax::take(Scopes& rows, const ScorePosition& position, Value scores, Value thread) {
+  const DType compute = compute_type(program_[online_.most].dtype);
+  terms_ = registers(f32, "scores");
+  Tile in{terms_,
+          reads_scores_ || compute != f32 ? registers(compute, "arguments") : terms_,
+          all_inside(position, thread),
+          {},
+          {}};
+  if (scale_) in.scale = b_.select(in.whole, b_.constant(f32, *scale_), b_.constant(f32, 1));
+  b_.store(terms_, 0, scores);
+  const std::vector<Value> most = largest(rows, position, in, thread);
+  std::vector<Value> factors;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const RisingMaximum::Raised raised = rows_[r].maximum.raise(b_, most[r], true);
+    in.subtracted.push_back(raised.subtracted);
+    factors.push_back(raised.factor);
+    for (const kernel::Var sum : rows_[r].sums) b_.set(sum, b_.get(sum) * b_.cast(raised.factor, sum.type.scalar));
+  }
+  const auto masked = [&] { add_terms(rows, position, in, thread, false); };
+  if (!takes_powers_) {
+    b_.if_(in.whole, [&] { add_terms(rows, position, in, thread, true); }, masked);
+    return factors;
+  }
+  Value small = b_.constant_int(boolean, 1);
+  for (const Value m : in.subtracted) small = small && b_.apply(ScalarOp::abs, {m}) < most_of_powers;
+  b_.if_(small, [&] { add_powers(in); }, masked);
   return factors;
+}
+
+void WgmmaSoftmax::round_weights() {
+  const auto pairs = [&](Value i) {
+    b_.store(weights_, i * pair, b_.cast(b_.load(terms_, i * pair, pair), plan_.tile.held));
+  };
+  b_.for_loop(0, columns_ / 2 / pair, 1, pairs, LoopKind::unroll);
 }
 
 Value WgmmaSoftmax::weights(int part) {
@@ -169,7 +261,7 @@ std::vector<Value> WgmmaSoftmax::finish(Scopes& rows, Value thread) {
     scales.push_back(rows_[r].maximum.end(b_, online_, context_.dim(plan_.attention.column_count)));
     for (std::size_t s = 0; s < online_.sums.size(); ++s) {
       const ElementwiseInstruction& sum = program_[online_.sums[s]];
-      const Value combined = reduce(sum.op, b_.reduce(sum.op, b_.get(rows_[r].sums[s])), thread);
+      const Value combined = reduce(sum.op, b_.get(rows_[r].sums[s]), thread);
       rows[r]->bind(online_.sums[s], emitter_.round(combined * b_.cast(scales[r], combined.type.scalar), sum.dtype));
     }
   }
