@@ -1,15 +1,12 @@
 #include <catch2/catch.hpp>
 
-#include <cstring>
-
 #include "codegen/cuda/emitter.h"
-#include "codegen/cuda/prelude/prelude.h"
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
-#include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
+#include "tests/cuda/host/kernels.h"
 #include "tests/cuda/host/racing_cuda.h"
 #include "tests/support/kernels/chained_product.h"
 #include "tests/support/kernels/random_product.h"
@@ -21,6 +18,8 @@ using namespace lathe::kernel;
 using test::chained_product;
 using test::ChainedProduct;
 using test::HostCuda;
+using test::prelude_with;
+using test::same_bits;
 
 namespace {
 
@@ -39,31 +38,8 @@ std::vector<float> interpreted(const Kernel& kernel, const ChainedProduct& p, st
   return product(p, columns, [&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
 }
 
-bool same(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-std::string with_mistake(const std::string& text, const std::string& mistake) {
-  std::string prelude = cuda::prelude();
-  const auto at = prelude.find(text);
-  REQUIRE(at != std::string::npos);
-  return prelude.replace(at, text.size(), mistake);
-}
-
-/// Checks that a mistake in the text changes the values or makes threads wait forever.
 void finds(const char* text, const char* mistake, const ChainedProduct& p = {}) {
-  INFO(mistake << " for " << text);
-  const Kernel kernel = chained_product(p);
-  const auto host = HostCuda::build({&kernel, 1}, with_mistake(text, mistake));
-  if (!host) return;
-  const std::vector<float> right = interpreted(kernel, p, 130);
-  bool found = false;
-  try {
-    found = !same(product(p, 130, [&](auto buffers, auto dims) { host->run(kernel, buffers, dims, 3); }), right);
-  } catch (const InternalError&) {
-    found = true;
-  }
-  CHECK(found);
+  test::check_detected(chained_product(p), [&](const auto& run) { return product(p, 130, run); }, text, mistake);
 }
 
 }  // namespace
@@ -78,7 +54,7 @@ TEST_CASE("left operands in registers match the hardware fragments on the host, 
       INFO("variant " << i << " columns " << columns);
       const auto by_text =
           product(variants[i], columns, [&](auto buffers, auto dims) { host->run(kernels[i], buffers, dims, 5); });
-      CHECK(same(by_text, interpreted(kernels[i], variants[i], columns)));
+      CHECK(same_bits(by_text, interpreted(kernels[i], variants[i], columns)));
     }
 }
 
@@ -112,7 +88,7 @@ TEST_CASE("races: none in chained products, and a pipeline that starts without a
   // If producers do not wait for the consumers' value, the pipeline hangs more often than it races; the host test
   // covers that mistake.
   auto wrong =
-      test::RacingCuda::build({&kernels[1], 1}, with_mistake("show_to_other_proxy();\n  __syncthreads();", ""));
+      test::RacingCuda::build({&kernels[1], 1}, prelude_with("show_to_other_proxy();\n  __syncthreads();", ""));
   REQUIRE(wrong);
   CHECK(said(*wrong, kernels[1]).find("data race") != std::string::npos);
 }

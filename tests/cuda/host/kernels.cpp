@@ -1,7 +1,14 @@
 #include "tests/cuda/host/kernels.h"
 
+#include <catch2/catch.hpp>
+
+#include <cstring>
+
+#include "codegen/cuda/prelude/prelude.h"
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/intrinsics/gpu/exchange.h"
+#include "ir/support/error.h"
+#include "tests/cuda/host/host_cuda.h"
 
 namespace lathe::test {
 
@@ -70,6 +77,32 @@ Kernel turn_kernel(DType dtype) {
   const auto thread = [&](Value t) { b.store(y, t, from_lane(b, b.load(x, t), (t * 7 + 3) % 32)); };
   b.for_loop(0, 64, 1, thread, LoopKind::thread_x);
   return b.finish();
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::string prelude_with(const std::string& text, const std::string& mistake) {
+  std::string prelude = cuda::prelude();
+  const auto at = prelude.find(text);
+  REQUIRE(at != std::string::npos);
+  return prelude.replace(at, text.size(), mistake);
+}
+
+void check_detected(const Kernel& kernel, const std::function<std::vector<float>(const RunWith&)>& result,
+                    const char* text, const char* mistake) {
+  INFO(mistake << " for " << text);
+  const auto host = HostCuda::build({&kernel, 1}, prelude_with(text, mistake));
+  if (!host) return;
+  const auto right = result([&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
+  bool detected = false;
+  try {
+    detected = !same_bits(result([&](auto buffers, auto dims) { host->run(kernel, buffers, dims, 3); }), right);
+  } catch (const InternalError&) {  // threads wait forever
+    detected = true;
+  }
+  CHECK(detected);
 }
 
 }  // namespace lathe::test

@@ -1,16 +1,15 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
 #include "ir/kernel/interpret/interpreter.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
-#include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
+#include "tests/cuda/host/kernels.h"
 #include "tests/support/kernels/random_product.h"
 #include "tests/support/kernels/wgmma_product.h"
 
@@ -19,6 +18,7 @@
 using namespace lathe;
 using namespace lathe::kernel;
 using test::HostCuda;
+using test::same_bits;
 using test::wgmma_product;
 using test::WgmmaProduct;
 using Mistake = WgmmaProduct::Mistake;
@@ -47,16 +47,6 @@ std::vector<float> by_text(const HostCuda& host, const Kernel& kernel, const Wgm
   return product(p, k, [&](auto buffers, auto dims) { host.run(kernel, buffers, dims, seed); });
 }
 
-bool same(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-std::string replaced(std::string text, const std::string& old, const std::string& by) {
-  const auto at = text.find(old);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, old.size(), by);
-}
-
 }  // namespace
 
 TEST_CASE("pipelines on the host match the hardware descriptors, the fragments and the bits of the interpreter") {
@@ -69,29 +59,17 @@ TEST_CASE("pipelines on the host match the hardware descriptors, the fragments a
   for (std::size_t i = 0; i < std::size(variants); ++i)
     for (const std::int64_t k : {64, 150}) {
       INFO("variant " << i << " k " << k);
-      CHECK(same(by_text(*host, kernels[i], variants[i], k), interpreted(kernels[i], variants[i], k)));
+      CHECK(same_bits(by_text(*host, kernels[i], variants[i], k), interpreted(kernels[i], variants[i], k)));
     }
   const std::vector<float> right = interpreted(kernels[0], variants[0], 150);
   for (const std::size_t i : {std::size(variants), std::size(variants) + 1})
-    CHECK_FALSE(same(by_text(*host, kernels[i], variants[0], 150), right));
+    CHECK_FALSE(same_bits(by_text(*host, kernels[i], variants[0], 150), right));
 }
 
 namespace {
 
-/// Checks that a mistake inserted into the text changes a product's values or makes its threads wait forever.
 void finds(const WgmmaProduct& p, std::int64_t k, const char* text, const char* mistake) {
-  INFO(mistake << " for " << text);
-  const Kernel kernel = wgmma_product(p);
-  const auto host = HostCuda::build({&kernel, 1}, replaced(cuda::prelude(), text, mistake));
-  if (!host) return;
-  const std::vector<float> right = interpreted(kernel, p, k);
-  bool found = false;
-  try {
-    found = !same(by_text(*host, kernel, p, k), right);
-  } catch (const InternalError&) {  // threads wait forever
-    found = true;
-  }
-  CHECK(found);
+  test::check_detected(wgmma_product(p), [&](const auto& run) { return product(p, k, run); }, text, mistake);
 }
 
 }  // namespace

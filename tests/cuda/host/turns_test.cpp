@@ -1,14 +1,11 @@
 #include <catch2/catch.hpp>
 
-#include <cstring>
-
 #include "codegen/cuda/emitter.h"
-#include "codegen/cuda/prelude/prelude.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/support/error.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
+#include "tests/cuda/host/kernels.h"
 #include "tests/cuda/host/racing_cuda.h"
 #include "tests/support/kernels/random_product.h"
 #include "tests/support/kernels/turned_product.h"
@@ -17,6 +14,8 @@
 using namespace lathe;
 using namespace lathe::kernel;
 using test::HostCuda;
+using test::prelude_with;
+using test::same_bits;
 using test::turned_product;
 using test::TurnedProduct;
 
@@ -34,31 +33,8 @@ std::vector<float> interpreted(const Kernel& kernel, const TurnedProduct& p, std
   return product(p, columns, [&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
 }
 
-bool same(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-std::string with_mistake(const std::string& text, const std::string& mistake) {
-  std::string prelude = cuda::prelude();
-  const auto at = prelude.find(text);
-  REQUIRE(at != std::string::npos);
-  return prelude.replace(at, text.size(), mistake);
-}
-
-/// Checks that a mistake in the text changes the values or makes threads wait forever.
 void finds(const char* text, const char* mistake, const TurnedProduct& p = {}) {
-  INFO(mistake << " for " << text);
-  const Kernel kernel = turned_product(p);
-  const auto host = HostCuda::build({&kernel, 1}, with_mistake(text, mistake));
-  if (!host) return;
-  const std::vector<float> right = interpreted(kernel, p, 330);
-  bool found = false;
-  try {
-    found = !same(product(p, 330, [&](auto buffers, auto dims) { host->run(kernel, buffers, dims, 3); }), right);
-  } catch (const InternalError&) {
-    found = true;
-  }
-  CHECK(found);
+  test::check_detected(turned_product(p), [&](const auto& run) { return product(p, 330, run); }, text, mistake);
 }
 
 }  // namespace
@@ -71,7 +47,7 @@ TEST_CASE("turns on the host give the bits of the interpreter") {
     for (const std::int64_t columns : {0, 64, 130, 330}) {
       INFO(p.warpgroups << " warpgroups, " << columns << " columns");
       const auto by_text = product(p, columns, [&](auto buffers, auto dims) { host->run(kernel, buffers, dims, 5); });
-      CHECK(same(by_text, interpreted(kernel, p, columns)));
+      CHECK(same_bits(by_text, interpreted(kernel, p, columns)));
     }
   }
 }
@@ -96,7 +72,7 @@ TEST_CASE("races: none in turns, and a slot that is freed before its matmuls end
   const auto said = [&](test::RacingCuda& by, const Kernel& kernel, const TurnedProduct& p) -> std::string {
     try {
       const auto found = product(p, 330, [&](auto buffers, auto dims) { by.run(kernel, buffers, dims); });
-      CHECK(same(found, interpreted(kernel, p, 330)));
+      CHECK(same_bits(found, interpreted(kernel, p, 330)));
     } catch (const test::Race& race) {
       return race.what();
     }
@@ -106,7 +82,7 @@ TEST_CASE("races: none in turns, and a slot that is freed before its matmuls end
   CHECK(said(*cuda, kernels[1], {f16, 3}) == "");
   // The wait for the last matmul of a stage orders its reads before the copies to the slot.
   auto wrong = test::RacingCuda::build(
-      {&kernels[0], 1}, with_mistake("  wait_wgmma<0>();\n  (touch(sums), ...);", "  (touch(sums), ...);"));
+      {&kernels[0], 1}, prelude_with("  wait_wgmma<0>();\n  (touch(sums), ...);", "  (touch(sums), ...);"));
   REQUIRE(wrong);
   try {
     product({}, 330, [&](auto buffers, auto dims) { wrong->run(kernels[0], buffers, dims); });
