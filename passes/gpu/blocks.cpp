@@ -63,6 +63,13 @@ Value reduce_in_warp(kernel::Builder& b, ScalarOp op, Value value, Value lane, i
   return from_lane(b, value, first);
 }
 
+Value reduce_with_partners(kernel::Builder& b, ScalarOp op, Value value, Value thread, int width) {
+  const Value lane = thread % kernel::warp_threads;
+  for (int half = width / 2; half >= 1; half /= 2)
+    value = b.apply(op, {value, from_lane(b, value, b.apply(ScalarOp::bit_xor, {lane, b.index(half)}))});
+  return value;
+}
+
 SharedTree::SharedTree(kernel::Builder& b, const std::vector<DType>& dtypes, int threads) : b_(b) {
   for (const DType dtype : dtypes) memory_.push_back(b.alloc(dtype, threads, kernel::Space::shared, "partial"));
 }

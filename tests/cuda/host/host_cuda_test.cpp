@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 
+#include "codegen/cuda/emitter.h"
 #include "ir/kernel/build/builder.h"
 #include "ir/support/error.h"
 #include "tests/cuda/host/kernels.h"
@@ -81,7 +82,10 @@ TEST_CASE("CUDA text on the host: the lowest code of the failed checks is report
 
 TEST_CASE("CUDA text on the host: warp shuffles, for any type") {
   std::vector<Kernel> kernels;
-  for (const DType dtype : {f64, f32, i64, i32, boolean}) kernels.push_back(test::turn_kernel(dtype));
+  for (const DType dtype : {f64, f32, i64, i32, boolean})
+    for (const Kernel& kernel : {test::turn_kernel(dtype), test::partner_kernel(dtype)}) kernels.push_back(kernel);
+  CHECK(cuda::emit(test::turn_kernel(), gpu_info("sm_80")).find("from_lane(") != std::string::npos);
+  CHECK(cuda::emit(test::partner_kernel(), gpu_info("sm_80")).find("from_partner<5>(") != std::string::npos);
   const auto host = HostCuda::build(kernels);
   if (!host) return;
   for (const Kernel& kernel : kernels) {

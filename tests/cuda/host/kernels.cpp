@@ -79,6 +79,17 @@ Kernel turn_kernel(DType dtype) {
   return b.finish();
 }
 
+Kernel partner_kernel(DType dtype) {
+  Builder b("partner");
+  Buffer x = b.buffer("x", dtype, Access::read), y = b.buffer("y", dtype, Access::write);
+  const auto thread = [&](Value t) {
+    const Value partner = b.apply(ScalarOp::bit_xor, {t % warp_threads, b.index(5)});
+    b.store(y, t, from_lane(b, b.load(x, t), partner));
+  };
+  b.for_loop(0, 64, 1, thread, LoopKind::thread_x);
+  return b.finish();
+}
+
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }

@@ -18,6 +18,8 @@ kernel::Kernel reverse_kernel(bool with_barrier = true);
 kernel::Kernel row_sum_kernel();
 /// y[t] = the value loaded by thread (7 t + 3) rem 32 of its warp, for 64 threads.
 kernel::Kernel turn_kernel(DType dtype = f32);
+/// y[t] = the value loaded by the thread whose number differs in the bits of 5, for 64 threads.
+kernel::Kernel partner_kernel(DType dtype = f32);
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 /// Returns lathe.cuh with a mistake instead of a text that it has.

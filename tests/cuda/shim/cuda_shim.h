@@ -76,6 +76,11 @@ T __shfl_sync(unsigned, T value, int lane) {
   return value;
 }
 
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int bits) {
+  return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % 32) ^ bits);
+}
+
 inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return ::fma(a, b, c); }
 inline float __fsqrt_rn(float a) { return sqrtf(a); }

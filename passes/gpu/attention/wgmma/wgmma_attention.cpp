@@ -116,9 +116,8 @@ class WgmmaAttention {
 
   /// Returns whether `fine` holds in all threads that multiply.
   Value in_all_threads(Value fine, Value thread) {
-    const Value lane = thread % kernel::warp_threads,
-                warp = reduce_in_warp(b_, ScalarOp::logical_and, fine, lane, kernel::warp_threads);
-    b_.if_(equal(lane, 0), [&] { b_.store(votes_, thread / kernel::warp_threads, warp); });
+    const Value warp = reduce_with_partners(b_, ScalarOp::logical_and, fine, thread, kernel::warp_threads);
+    b_.if_(equal(thread % kernel::warp_threads, 0), [&] { b_.store(votes_, thread / kernel::warp_threads, warp); });
     b_.barrier();
     Value all = b_.load(votes_, 0);
     for (int i = 1; i < tile_.blocks.consumers() / kernel::warp_threads; ++i) all = all && b_.load(votes_, i);

@@ -4,7 +4,6 @@
 #include <numbers>
 
 #include "ir/kernel/intrinsics/fast_math.h"
-#include "ir/kernel/intrinsics/gpu/exchange.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/wgmma/score_scale.h"
 #include "passes/gpu/gpu_kernels.h"
@@ -100,14 +99,9 @@ Value WgmmaSoftmax::masked(const Scope& point, Value value, Value otherwise) {
   return point.mask ? b_.select(point.mask, value, b_.broadcast(otherwise, pair)) : value;
 }
 
-/// Reduces over the threads of a row. Partners exchange values, so all threads have the same result.
+/// Reduces over the threads of a row.
 Value WgmmaSoftmax::reduce(ScalarOp op, Value own, Value thread) {
-  const Value lane = thread % kernel::warp_threads;
-  for (int half = threads_of_row / 2; half >= 1; half /= 2) {
-    const Value partner = b_.apply(ScalarOp::bit_xor, {lane, b_.index(half)});
-    own = b_.apply(op, {own, from_lane(b_, own, partner)});
-  }
-  return own;
+  return reduce_with_partners(b_, op, own, thread, threads_of_row);
 }
 
 /// Whether computing a value needs another one, other than through known ones.
