@@ -12,7 +12,6 @@ namespace lathe::gpu {
 struct AttentionRegisters {
   int others = 72;                  ///< registers of a multiplying thread other than sums, scores and saved values
   int others_of_rows = 32;          ///< same in the kernel of the rows, also other than weights
-  int of_bounds = 16;               ///< for columns that are skipped and masked
   int of_load = 12;                 ///< for each load that varies along the columns
   int of_random = 64;               ///< for random numbers, per 64 columns of a tile
   int most_sums = 128;              ///< maximum for the accumulators of all matmuls that reduce rows or columns

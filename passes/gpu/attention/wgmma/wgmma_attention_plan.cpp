@@ -80,7 +80,7 @@ constexpr Shape shapes[] = {{{3, 1}, 128, true}, {{2, 1}, 128, true}, {{2, 1}, 6
 int other_registers(const AttentionPlan& plan, int columns) {
   const ElementwiseProgram& program = plan.attention.program;
   const AttentionRegisters& registers = attention_registers;
-  int others = registers.others_of_rows + (plan.attention.bounds.any() ? registers.of_bounds : 0);
+  int others = registers.others_of_rows;
   for (int i = 0; i < program.size(); ++i) {
     if ((program.depends[i] >> plan.attention.parts.columns_dim & 1) == 0) continue;
     if (program[i].kind == ElementwiseInstruction::Kind::load) others += registers.of_load;

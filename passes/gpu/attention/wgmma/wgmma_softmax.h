@@ -27,7 +27,7 @@ class WgmmaSoftmax : private WgmmaPositions {
   /// Resets the maximum and the sums of the rows.
   void begin(Scopes& rows);
   /// Computes the weights of a tile's scores in f32; returns the factor of the sums so far, by row.
-  std::vector<kernel::Value> take(Scopes& rows, const ScorePosition& tile, kernel::Value scores,
+  std::vector<kernel::Value> take(Scopes& rows, const ScorePosition& position, kernel::Value scores,
                                   kernel::Value thread);
   /// Rounds them to the dtype of the matmul. Before it, the matmul of the weights before may still read its operand:
   /// these use the same registers.
