@@ -6,7 +6,7 @@
 
 #include "ir/kernel/build/builder.h"
 #include "ir/kernel/interpret/interpreter.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/tile_mma.h"
 #include "ir/kernel/verify/access_search.h"
 #include "ir/kernel/verify/parameter_use.h"

@@ -7,7 +7,7 @@
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/intrinsics/gpu/async_copy.h"
 #include "ir/kernel/intrinsics/gpu/exchange.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "tests/support/kernels/chained_product.h"

@@ -7,7 +7,7 @@
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/intrinsics/gpu/async_copy.h"
 #include "ir/kernel/intrinsics/gpu/copy_box.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "ir/kernel/printer.h"
 #include "tests/support/graphs/round_trip.h"

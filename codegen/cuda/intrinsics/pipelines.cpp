@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "ir/kernel/intrinsics/gpu/hand_over.h"
-#include "ir/kernel/intrinsics/gpu/turn.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/hand_over.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/turn.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/kernel/verify/sums_rules.h"
 #include "ir/support/error.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "codegen/cuda/intrinsics/hooks.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 
 namespace lathe::cuda {
 

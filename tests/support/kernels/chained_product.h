@@ -3,7 +3,7 @@
 #include "ir/kernel/intrinsics/gpu/async_copy.h"
 #include "ir/kernel/intrinsics/gpu/copy_box.h"
 #include "ir/kernel/intrinsics/gpu/exchange.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "tests/support/graphs/round_trip.h"
 #include "tests/support/kernels/wgmma_product.h"

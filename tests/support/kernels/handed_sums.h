@@ -2,8 +2,8 @@
 
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/intrinsics/gpu/copy_box.h"
-#include "ir/kernel/intrinsics/gpu/hand_over.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/hand_over.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
 #include "tests/support/graphs/round_trip.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "ir/kernel/intrinsics/gpu/copy_box.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
-#include "ir/kernel/intrinsics/gpu/turn.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/turn.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "tests/support/graphs/round_trip.h"
 

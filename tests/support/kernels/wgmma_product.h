@@ -2,7 +2,7 @@
 
 #include "ir/kernel/intrinsics/gpu/async_copy.h"
 #include "ir/kernel/intrinsics/gpu/copy_box.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "tests/support/graphs/round_trip.h"

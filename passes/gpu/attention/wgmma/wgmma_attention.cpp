@@ -1,8 +1,8 @@
 #include "passes/gpu/attention/wgmma/wgmma_attention.h"
 
 #include "ir/kernel/intrinsics/gpu/exchange.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
-#include "ir/kernel/intrinsics/gpu/turn.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/turn.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/attention_tile_skip.h"
 #include "passes/gpu/attention/wgmma/wgmma_softmax.h"

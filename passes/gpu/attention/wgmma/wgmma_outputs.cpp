@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/attention/attention_known_rows.h"
 #include "passes/gpu/attention/wgmma/wgmma_elementwise.h"

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/gpu/hand_over.h"
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/hand_over.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/gpu/swizzled_tiles.h"
 #include "ir/kernel/intrinsics/gpu/wgmma.h"
 #include "passes/gpu/gemm/mma/mma_parts.h"

@@ -1,4 +1,4 @@
-#include "ir/kernel/intrinsics/gpu/pipeline_needs.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/pipeline_needs.h"
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,8 @@
-#include "ir/kernel/intrinsics/gpu/hand_over.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/hand_over.h"
 
 #include <algorithm>
 
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/verify/structure_rules.h"

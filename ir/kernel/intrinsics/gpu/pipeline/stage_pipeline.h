@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ir/kernel/build/builder.h"
-#include "ir/kernel/intrinsics/gpu/pipeline_needs.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/pipeline_needs.h"
 #include "ir/kernel/intrinsics/handed_elements.h"
 #include "ir/kernel/intrinsics/region.h"
 

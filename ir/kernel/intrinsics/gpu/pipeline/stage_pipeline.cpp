@@ -1,4 +1,4 @@
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 
 #include <algorithm>
 

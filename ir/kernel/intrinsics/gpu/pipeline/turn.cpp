@@ -1,6 +1,6 @@
-#include "ir/kernel/intrinsics/gpu/turn.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/turn.h"
 
-#include "ir/kernel/intrinsics/gpu/stage_pipeline.h"
+#include "ir/kernel/intrinsics/gpu/pipeline/stage_pipeline.h"
 #include "ir/kernel/intrinsics/intrinsic_families.h"
 #include "ir/kernel/intrinsics/run.h"
 #include "ir/kernel/verify/structure_rules.h"
