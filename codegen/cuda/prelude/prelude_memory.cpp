@@ -13,11 +13,12 @@ LATHE_FUNCTION vec<T, N> load(const T* p, i64 at) {
   for (int i = 0; i < N; ++i) r.lane[i] = p[at + i];
   return r;
 }
-/// The address must be aligned to the vector's size, or to 16 bytes for larger vectors. 16-bit elements move as pairs:
-/// otherwise ptxas splits and joins each pair with instructions of its own.
+/// The address must be aligned to the vector's size, or to 16 bytes for larger vectors. Up to 16 bytes, 16-bit elements
+/// move as pairs: otherwise ptxas splits and joins each pair with instructions of its own. Larger vectors are in
+/// registers; as pairs, ptxas would not keep them there during asynchronous matmuls.
 template <int N, class T>
 LATHE_FUNCTION vec<T, N> load_aligned(const T* p, i64 at) {
-  if constexpr (sizeof(T) == 2 && N % 2 == 0) {
+  if constexpr (sizeof(T) == 2 && N % 2 == 0 && N <= 8) {
     const vec<u32, N / 2> pairs = *reinterpret_cast<const vec<u32, N / 2>*>(p + at);
     vec<T, N> r;
 #pragma unroll
@@ -80,7 +81,7 @@ LATHE_FUNCTION void store(T* p, i64 at, vec<T, N> value) {
 }
 template <class T, int N>
 LATHE_FUNCTION void store_aligned(T* p, i64 at, vec<T, N> value) {
-  if constexpr (sizeof(T) == 2 && N % 2 == 0) {
+  if constexpr (sizeof(T) == 2 && N % 2 == 0 && N <= 8) {
     vec<u32, N / 2> pairs;
 #pragma unroll
     for (int i = 0; i < N; i += 2) pairs.lane[i / 2] = u32(value.lane[i].bits) | u32(value.lane[i + 1].bits) << 16;
