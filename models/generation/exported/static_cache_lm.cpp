@@ -79,11 +79,12 @@ void StaticCacheLm::read(const std::vector<TokenId>& ids, std::int64_t count) {
   const HostTensor tokens = HostTensor::from_ints({batch_, count}, ids);
   HostTensor positions(i64, {count});
   for (std::int64_t t = 0; t < count; ++t) positions.set_int(t, length_ + t);
-  const bool is_known = count == 1 && !new_tokens_.value();
+  const std::vector<std::string> unknown = new_tokens_.unknowns();
+  const bool is_known = count == 1 && unknown.size() == 1 && new_tokens_ == Dim(unknown[0]);
   const std::int64_t key = is_known ? 1 : 0;
   auto found = compiled_.find(key);
   if (found == compiled_.end()) {
-    const DimBindings sizes = is_known ? DimBindings{{new_tokens_.to_string(), 1}} : DimBindings{};
+    const DimBindings sizes = is_known ? DimBindings{{unknown[0], 1}} : DimBindings{};
     found = compiled_.emplace(key, compile_over(store_, graph_, options_, sizes)).first;
   }
   found->second.run({{"input_ids", tokens}, {"cache_position", positions}}, {{"logits", logits_}});
