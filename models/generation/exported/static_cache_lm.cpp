@@ -15,8 +15,7 @@ namespace lathe {
 namespace {
 
 constexpr const char* how_to_export =
-    "export the decoder with its cache, as transformers.integrations.executorch.convert_and_export_with_cache does, "
-    "and call run_decompositions()";
+    "export the decoder with its cache, as transformers.integrations.executorch.convert_and_export_with_cache does";
 
 bool is_input(const ir::Node& node, std::string_view name) {
   return node.op->name.value == "input" && node.name == name;

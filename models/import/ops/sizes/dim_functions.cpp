@@ -8,10 +8,6 @@ namespace {
 
 std::optional<Dim> answer(bool truth) { return Dim(truth ? 1 : 0); }
 
-}  // namespace
-
-namespace {
-
 /// Returns floor(a / b) if b divides all terms of a but the constant; nothing otherwise.
 std::optional<Dim> floor_of_terms(const Dim& a, std::int64_t b) {
   std::int64_t constant = 0;
@@ -41,6 +37,8 @@ std::optional<Dim> quotient(const Dim& a, const Dim& b, bool rounds_down) {
   const bool has_rest = x % y != 0;
   return Dim(x / y - (rounds_down && has_rest && (x < 0) != (y < 0) ? 1 : 0));
 }
+
+std::optional<Dim> rounded_up(const Dim& a, std::int64_t b) { return quotient(a + Dim(b - 1), b, true); }
 
 std::optional<Dim> remainder(const Dim& a, const Dim& b) {
   const std::optional<Dim> whole = quotient(a, b, true);

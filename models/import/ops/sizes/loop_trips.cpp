@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "models/import/ops/sizes/affine_values.h"
+#include "models/import/ops/sizes/dim_functions.h"
+#include "models/import/ops/sizes/size_checks.h"
 
 namespace lathe::importing {
 
@@ -34,17 +36,6 @@ std::optional<Counter> counter(AffineReader& reader, const LoopIteration& iterat
   const std::map<std::int32_t, std::int64_t> itself{{iteration.states[i].value().id().index, 1}};
   if (!value || value->factors != itself || !value->offset.value()) return std::nullopt;
   return Counter{.first = first->elements[0].unnamed(), .step = *value->offset.value()};
-}
-
-/// Returns a / b for b of 1 or more, rounded up; nothing if it is no polynomial.
-std::optional<Dim> rounded_up(const Dim& a, std::int64_t b) {
-  std::int64_t constant = 0;
-  for (const Dim::Term& term : a.terms())
-    if (term.monomial.empty()) constant = term.coefficient;
-  const std::optional<Dim> rest = (a - Dim(constant)).divided_by(Dim(b));
-  if (!rest) return std::nullopt;
-  const std::int64_t quotient = constant / b;
-  return *rest + Dim(constant % b > 0 ? quotient + 1 : quotient);
 }
 
 }  // namespace
@@ -95,15 +86,9 @@ std::optional<TripCount> trip_count(const Countdown& countdown, std::int64_t lea
 }
 
 void require_trips(const OpCall& call, const TripCount& count) {
-  const ir::DimCheck check{.left = Dim(count.least.value()),
-                           .right = count.trips,
-                           .relation = ir::DimCheck::Relation::at_most,
-                           .loc = call.node().location,
-                           .op = call.node().op,
-                           .label = "import_range",
-                           .message = fmt::format("the loop is imported with {} iterations, and it has at least {}",
-                                                  count.trips.to_string(), *count.least)};
-  call.graph().builder().add_checks({&check, 1});
+  require_at_least(call, *count.least, count.trips,
+                   fmt::format("the loop is imported with {} iterations, and it has at least {}",
+                               count.trips.to_string(), *count.least));
 }
 
 }  // namespace lathe::importing

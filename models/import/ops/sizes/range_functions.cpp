@@ -6,23 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "models/import/ops/sizes/size_checks.h"
+
 namespace lathe::importing {
-
-namespace {
-
-/// Records that a bound such as -S, which is negative or 0, is negative: 0 does not count from the end.
-void require_negative(const Dim& bound, const OpCall& call) {
-  const ir::DimCheck check{.left = 1,
-                           .right = Dim(0) - bound,
-                           .relation = ir::DimCheck::Relation::at_most,
-                           .loc = call.node().location,
-                           .op = call.node().op,
-                           .label = "import_range",
-                           .message = fmt::format("the bound {} of a slice counts from the end", bound.to_string())};
-  call.graph().builder().add_checks({&check, 1});
-}
-
-}  // namespace
 
 Dim slice_bound(const Dim& bound, const Dim& size, std::int64_t low, const OpCall& call) {
   if (bound.value() && size.value()) {
@@ -35,7 +21,9 @@ Dim slice_bound(const Dim& bound, const Dim& size, std::int64_t low, const OpCal
   if (bound.value() && *bound.value() <= -end) return low;
   const Sign sign = sign_of(bound);
   Dim from_end = size + bound;
-  if (sign == Sign::not_positive && !from_end.is(0)) require_negative(bound, call);
+  if (sign == Sign::not_positive && !from_end.is(0))  // 0 does not count from the end
+    require_at_least(call, 1, Dim(0) - bound,
+                     fmt::format("the bound {} of a slice counts from the end", bound.to_string()));
   if (sign == Sign::negative || sign == Sign::not_positive) return from_end;
   if (sign == Sign::unknown)
     call.fail(fmt::format("whether the bound {} is negative depends on the sizes", bound.to_string()), "import_size");

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "models/import/ops/sizes/dim_functions.h"
 #include "models/import/ops/sizes/dim_multiples.h"
 
 namespace lathe::importing {
@@ -23,10 +24,8 @@ void require_multiple(const OpCall& call, int dim, const Dim& size, std::int64_t
 std::int64_t ceil_excess(const Dim& size, std::int64_t high, std::int64_t extent, std::int64_t stride) {
   const Dim rest = size - Dim(extent);  // after the first window
   if (rest.value().value_or(0) < 0) return 0;
-  std::int64_t known = 0;
-  for (const Dim::Term& term : rest.terms())
-    if (term.monomial.empty()) known = term.coefficient;
-  const std::int64_t excess = (stride - (known % stride + stride) % stride) % stride;
+  const std::optional<Dim> more = rounded_up(rest, stride);
+  const std::int64_t excess = more ? (*more * Dim(stride) - rest).value().value_or(0) : 0;
   // The last window starts at rest + excess, and the dim without the padding at its end has size - high elements.
   return excess >= extent - high ? 0 : excess;
 }

@@ -4,6 +4,7 @@
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/ops/elementwise_functions.h"
 #include "models/import/ops/sizes/dim_functions.h"
+#include "models/import/ops/sizes/size_checks.h"
 
 namespace lathe::onnx {
 
@@ -57,15 +58,8 @@ std::optional<Dim> dim_quotient(const OpCall& call, const Dim& a, const Dim& b) 
   if (!floor) return std::nullopt;
   const Dim positive = *floor * b + b;
   if (positive.value() || importing::sign_of(positive) != importing::Sign::not_negative) return std::nullopt;
-  const ir::DimCheck check{
-      .left = 1,
-      .right = positive,
-      .relation = ir::DimCheck::Relation::at_most,
-      .loc = call.node().location,
-      .op = call.node().op,
-      .label = "import_range",
-      .message = fmt::format("({}) / {}, which is rounded, is not negative", a.to_string(), b.to_string())};
-  call.graph().builder().add_checks({&check, 1});
+  importing::require_at_least(
+      call, 1, positive, fmt::format("({}) / {}, which is rounded, is not negative", a.to_string(), b.to_string()));
   return floor;
 }
 
