@@ -25,7 +25,7 @@ std::vector<float> run(const HandedSums& k) {
   return y;
 }
 
-/// What the bodies of a kernel with a hand-over are built from.
+/// Builder and buffers of a kernel with a hand-over, for its bodies.
 struct Parts {
   Builder& b;
   Buffer x, y, tile, sums;

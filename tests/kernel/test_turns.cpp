@@ -23,7 +23,7 @@ float value(DType dtype, std::uint16_t bits) {
 }
 std::uint16_t narrow(DType dtype, float x) { return dtype == bf16 ? bf16_bits(x) : f16_bits(x); }
 
-/// Computes the sums one by one.
+/// Computes the sums on the host, in a loop over the columns for each.
 void plain(const TurnedProduct& p, std::span<const BoundBuffer> buffers, std::int64_t columns) {
   const auto* left = static_cast<const std::uint16_t*>(buffers[0].data);
   const auto* right = static_cast<const std::uint16_t*>(buffers[1].data);

@@ -228,7 +228,7 @@ LATHE_FUNCTION void wait_ended_sums(Sums&... sums) {
   wait_wgmma<leaving>();
   (touch(sums), ...);
 }
-/// The same if the last of these groups ends here.
+/// Ends the latest group, then waits in the same way.
 template <int leaving, class... Sums>
 LATHE_FUNCTION void wait_older_sums(Sums&... sums) {
   commit_wgmma();

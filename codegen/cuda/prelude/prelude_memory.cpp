@@ -86,7 +86,7 @@ LATHE_FUNCTION void store_aligned(T* p, i64 at, vec<T, N> value) {
 #pragma unroll
     for (int i = 0; i < N; i += 2) pairs.lane[i / 2] = u32(value.lane[i].bits) | u32(value.lane[i + 1].bits) << 16;
 #ifdef __CUDA_ARCH__
-    // One register. Otherwise the compiler splits arrays of such pairs into one register per element.
+    // Keeps the pair in one register: the compiler splits an array of pairs into one register per element.
     if constexpr (N == 2) asm("" : "+r"(pairs.lane[0]));
 #endif
     *reinterpret_cast<vec<u32, N / 2>*>(p + at) = pairs;

@@ -27,8 +27,9 @@ class SharedElements {
   std::vector<Element>* latest_ = nullptr;
 };
 
-/// The elements of shared memory that the consumers of a running pipeline give to its last threads. Checks that these
-/// read only what the consumers' warpgroup that they finish for gave last, and that nobody else accesses it.
+/// The elements of shared memory that the consumers of a running pipeline give to its last threads. Checks that the
+/// last threads read only elements that the warpgroup they finish for gave last, and that no other thread accesses
+/// those elements.
 class HandedElements {
  public:
   /// The steps of a turn: all consumers give, then each warpgroup's elements are finished.

@@ -34,9 +34,9 @@ enum class Together : std::uint8_t {
 /// they started has arrived.
 enum class ProducedBy : std::uint8_t { no_producer, each_producer, first_producer };
 
-/// The effect on its variables. After `adds_later` starts adding to sums, only further such operations may use them
-/// until a `waits` operation. `commits` ends a group of such operations. `waits` waits for all groups except the
-/// latest ones; their number is its first attribute. It ends a group before if its second attribute is not 0.
+/// The effect on its variables. After `adds_later` starts adding to sums, only `adds_later` operations may use them
+/// until a `waits` operation. `commits` ends a group of `adds_later` operations. `waits` waits for all groups except
+/// the latest ones; their number is its first attribute. It ends a group before if its second attribute is not 0.
 enum class OfSums : std::uint8_t { nothing, adds_later, commits, waits };
 
 /// An access to a block in memory: elements first + row * stride + column.

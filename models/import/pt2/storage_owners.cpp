@@ -24,7 +24,7 @@ bool may_share(const importing::OpRecord& record) {
 
 /// Ops whose result is all of their operand.
 constexpr std::string_view same_ops[] = {"alias", "detach", "lift_fresh"};
-/// So is that of these ops, unless they convert or copy.
+/// Ops whose result is all of their operand unless they convert or copy it.
 constexpr std::string_view cast_ops[] = {"to.dtype", "to.dtype_layout", "to.device", "to.other", "type_as"};
 
 /// Returns whether the result of a node is its operand 0, with all its elements in the same storage.

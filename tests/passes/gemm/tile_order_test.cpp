@@ -38,7 +38,7 @@ std::vector<Tile> order_of(std::int64_t down, std::int64_t across, int band_rows
   return tiles;
 }
 
-/// The same as gpu::read_per_wave, counted over all of these tiles.
+/// Rows and columns that a wave reads on average, as gpu::read_per_wave estimates, counted over all tiles.
 double counted(const std::vector<Tile>& tiles, int rows, int columns, std::size_t wave) {
   double read = 0;
   for (std::size_t first = 0; first < tiles.size(); first += wave) {

@@ -26,9 +26,9 @@ inline constexpr AttentionRegisters attention_registers;
 /// Asynchrony and Low-precision"). A block has 64 rows for each of its one or two warpgroups. Their queries stay in
 /// shared memory; one thread starts TMA copies of boxes, which bring tiles of keys and values there. A warpgroup
 /// multiplies its queries by a tile's keys and computes weights from the sums in its registers (see WgmmaSoftmax).
-/// The weights are the left operand of the matmul with the values. A warpgroup starts the matmul of a tile's scores,
-/// then the one of the weights before with their values, and computes the weights of these scores while the latter
-/// runs (section 3.2 of the paper).
+/// The weights are the left operand of the matmul with the values. A warpgroup starts the matmul for a tile's scores,
+/// then the matmul of the previous tile's weights and values, and computes this tile's weights while the second
+/// matmul runs (section 3.2 of the paper).
 ///
 /// While one warpgroup computes weights, others multiply. Blocks have one of two shapes. Several blocks of one
 /// warpgroup each run on a multiprocessor, and their starts and ends overlap. Or a block has two or three warpgroups,

@@ -10,9 +10,9 @@ namespace lathe::kernel {
 
 /// In a pipeline, `give` is run by the consumers, which store to shared memory, and `finish` by the last `threads`
 /// threads of the block, which read it. `number` is the warpgroup of the consumers that gives. The last threads run
-/// `finish` for one of these after the other; if they are several warpgroups, each does so for its part of them:
-/// warpgroup i of n for i, i + n, ... The consumers continue after `give`; before their next `give` they wait until
-/// the previous one is finished.
+/// `finish` once for each of the consumers' warpgroups, in order. If the last threads are n warpgroups, warpgroup i
+/// finishes for the consumers' warpgroups i, i + n, ... The consumers continue after `give`; before their next `give`
+/// they wait until the previous one is finished.
 struct HandOver {
   static constexpr std::size_t giving = 0, finishing = 1;  ///< its bodies
 

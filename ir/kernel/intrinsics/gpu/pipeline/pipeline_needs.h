@@ -10,7 +10,7 @@ namespace lathe::kernel {
 /// body of a region in it: for the loops that lead to this body, and in it.
 struct PipelineNeeds {
   std::vector<bool> values, vars;
-  bool set_elsewhere = false;  ///< a needed variable is also set outside of these loops
+  bool set_elsewhere = false;  ///< a needed variable is also set outside of the loops that lead to the body
 };
 
 /// Returns the needs of the producers (RunBy::others) or of the last threads.

@@ -94,8 +94,8 @@ std::vector<const IntrinsicRegion*> pipelines_of(const Kernel& kernel) {
   return found;
 }
 
-/// Checks that only serial loops lead to bodies of these threads, and that the last threads have at most one. Returns
-/// whether there is one.
+/// Checks that only serial loops lead to the bodies that `threads` run, and that the last threads run at most one.
+/// Returns whether there is a body.
 bool verify_path(const IntrinsicRegionRules& rules, const Block& statements, RunBy threads, std::string_view label) {
   bool found = false;
   for (const Statement& s : statements) {
