@@ -31,6 +31,8 @@ struct ExampleSummary {
   /// Texts that were split into several examples, examples whose end was cut off, and examples that were dropped
   /// because they have no token to train on.
   std::int64_t split = 0, cut = 0, dropped = 0;
+  /// Inputs past_key_values.* of an imported decoder that the examples lack. They have no cached rows.
+  std::int64_t empty_caches = 0;
 };
 
 /// How the model's graph is split over several processes by default, if no splits are given.

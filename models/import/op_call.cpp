@@ -38,7 +38,7 @@ std::vector<Value> OpCall::group(std::size_t i) const {
   for (std::size_t k = 0; k < i && k < node_.groups.size(); ++k) first += node_.groups[k];
   std::vector<Value> all;
   for (std::size_t k = first; i < node_.groups.size() && k < first + node_.groups[i]; ++k)
-    all.push_back(k < count() ? operands_[k] : Value());
+    all.push_back(operand(k));
   return all;
 }
 

@@ -27,7 +27,7 @@ class OpCall {
   bool has(std::size_t i) const { return i < operands_.size() && !operands_[i].is_absent(); }
   /// Returns whether an operand is a number of the program, such as 2 or a size, and not a tensor.
   bool is_number(std::size_t i) const { return i < node_.numbers.size() && node_.numbers[i]; }
-  /// Returns the operands of the argument with this number, for formats with named arguments.
+  /// Returns the operands of the argument with this number, for formats with named arguments. All must be given.
   std::vector<Value> group(std::size_t i) const;
   /// Returns whether the model reads a result of the node.
   bool reads(std::size_t result) const { return result < node_.results.size() && node_.results[result]; }

@@ -163,6 +163,40 @@ TEST_CASE("examples that do not fit the graph are errors", "[finetune][onnx]") {
   CHECK(error_label([&] { ImportedTuning(options).run(); }) == "output_folder");
 }
 
+TEST_CASE("examples of a decoder may leave out its cached rows", "[finetune][onnx]") {
+  const ScratchFolder scratch;
+  ImportedTuningOptions options = linear_options(scratch);
+  options.file = test::test_data("import/data/decoder/model.onnx");
+  options.loss = importing::parse_loss("cross_entropy:logits,labels");
+  options.steps = 3;
+  const Tensors examples{{"input_ids", HostTensor(i64, {8, 1})},
+                         {"attention_mask", HostTensor(i64, {8, 1})},
+                         {"position_ids", HostTensor(i64, {8, 1})},
+                         {"labels", HostTensor(i64, {8, 1})}};
+  write_npz(scratch / "train.npz", examples);
+  struct Observer : TrainingObserver {
+    void examples_read(const ExampleSummary& training, const ExampleSummary*) override {
+      caches = training.empty_caches;
+    }
+    std::int64_t caches = 0;
+  } observer;
+  options.observer = &observer;
+  CHECK(ImportedTuning(options).run().steps == 3);
+  CHECK(observer.caches == 4);
+}
+
+TEST_CASE("sizes of examples follow from dims that are computed", "[finetune][onnx]") {
+  const importing::ImportedGraph imported =
+      importing::import_graph(test::test_data("import/data/strides/model.onnx"));
+  const ir::Graph graph = imported.graph.finish();
+  TensorRows rows({{"image", HostTensor(f32, {5, 3, 24, 12})}}, "rows");
+  rows.fit(graph, 2);
+  CHECK(rows.sizes(graph, 2) == DimBindings{{"height_div_12", 2}, {"n", 2}, {"width_div_4", 3}});
+  TensorRows others({{"image", HostTensor(f32, {5, 3, 25, 12})}}, "rows");
+  others.fit(graph, 2);
+  CHECK(error_label([&] { others.sizes(graph, 2); }) == "dim_conflict");
+}
+
 TEST_CASE("examples in f64 are converted to the dtype of an input", "[finetune]") {
   const importing::ImportedGraph imported =
       importing::import_graph(test::test_data("import/data/external/model.onnx"));

@@ -69,6 +69,17 @@ TEST_CASE("program errors: writes in place that other values see") {
   CHECK_THAT(error_of(shared), Contains("model.pt2: 'total' is written in place, and 'rows' has the same memory"));
 }
 
+TEST_CASE("program errors: a loop and a scan without one of their states") {
+  ProgramFile loop("control");
+  loop.replace(graph, R"({"as_tensors": [{"name": "detach_"}, {"name": "detach"}]})",
+               R"({"as_optional_tensors": [{"as_tensor": {"name": "detach_"}}, {"as_none": true}]})");
+  CHECK_THAT(error_of(loop), Contains("/while_loop: while_loop: operand 1 is missing  [import_operand]"));
+  ProgramFile scan("control");
+  scan.replace(graph, R"({"as_tensors": [{"name": "new_zeros"}]})",
+               R"({"as_optional_tensors": [{"as_none": true}]})");
+  CHECK_THAT(error_of(scan), Contains("/scan: scan: operand 0 is missing  [import_operand]"));
+}
+
 TEST_CASE("program errors: another version of the format names both") {
   CHECK(error_of(ProgramFile("mlp").replace(graph, "\"minor\": 20", "\"minor\": 21")) ==
         "model.pt2: model/models/model.json has version 8.21 of the schema of torch.export, written by torch "

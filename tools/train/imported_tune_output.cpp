@@ -13,6 +13,7 @@ ImportedTuneOutput::ImportedTuneOutput(const ImportedTuningOptions& options)
 void ImportedTuneOutput::examples_read(const ExampleSummary& training, const ExampleSummary* validation) {
   print("training: {} examples", training.examples);
   if (validation) print("; validation: {} examples", validation->examples);
+  if (training.empty_caches > 0) print("; no cached rows in {} inputs past_key_values.*", training.empty_caches);
   print("\n");
 }
 

@@ -16,6 +16,7 @@
 #include "models/finetune/run/metrics_file.h"
 #include "models/finetune/run/run_checks.h"
 #include "models/finetune/run/run_context.h"
+#include "models/generation/exported/exported_files.h"
 #include "models/import/loss/training_graphs.h"
 #include "models/text/dataset/epoch_order.h"
 #include "runtime/files/file_io.h"
@@ -118,12 +119,13 @@ class ImportedTuning::Run {
                                                 .decayed = matrices(),
                                                 .groups = std::move(groups)}));
     const ir::Graph &forward = graphs_->forward, &step = graphs_->step;
+    const ExampleSummary training{.examples = rows_->count(), .empty_caches = rows_->add_empty(forward, past_prefix)};
     rows_->fit(forward, o_.batch);
-    if (valid_) valid_->fit(forward, o_.batch);
+    if (valid_) valid_->add_empty(forward, past_prefix), valid_->fit(forward, o_.batch);
     sizes_ = rows_->sizes(forward, o_.batch);
     find_arguments(step);
     const ExampleSummary validation{.examples = valid_ ? valid_->count() : 0};
-    run_.observer().examples_read({.examples = rows_->count()}, valid_ ? &validation : nullptr);
+    run_.observer().examples_read(training, valid_ ? &validation : nullptr);
     run_.choose_splits(forward);
     averages_ = AveragedWeights(optimizer_, step);
     CompileOptions compile = run_.step_options(sizes_);

@@ -20,7 +20,8 @@ struct ImportedTuningOptions {
   std::filesystem::path file = {};  ///< the graph and its weights: .onnx or .pt2
   importing::AttachedLoss loss = {};
   std::vector<std::string> frozen = {};  ///< parts of the names of parameters that are not trained
-  /// Examples: .safetensors or .npz with a tensor for each input of the graph and the target of the loss.
+  /// Examples: .safetensors or .npz with a tensor for each input of the graph and the target of the loss. Inputs
+  /// past_key_values.* may be left out: a decoder then has no cached rows.
   std::filesystem::path data = {};
   /// Validation examples: such a file, or a share of `data` such as 0.1. At most one may be given.
   std::filesystem::path valid = {};

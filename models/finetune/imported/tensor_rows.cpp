@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "ir/support/error.h"
+#include "ir/tensor/binding.h"
 #include "ir/tensor/op/op.h"
 #include "models/text/dataset/epoch_order.h"
 #include "runtime/files/file_io.h"
@@ -84,6 +86,20 @@ TensorRows::TensorRows(Tensors tensors, std::string source)
     fail(fmt::format("{} has {} examples, more than 2^32", source_, count_), "divide it into several files");
 }
 
+std::int64_t TensorRows::add_empty(const ir::Graph& graph, std::string_view prefix) {
+  std::int64_t added = 0;
+  for (const std::string& name : input_names(graph)) {
+    const ir::TensorType& type = graph[graph.find_argument(name)].type;
+    if (!name.starts_with(prefix) || tensors_.contains(name) || type.rank() == 0) continue;
+    std::vector<std::int64_t> sizes{count_};
+    for (int d = 1; d < type.rank(); ++d) sizes.push_back(type.shape[d].value().value_or(0));
+    if (std::ranges::count(sizes, 0) == 0) continue;
+    tensors_.emplace(name, HostTensor(type.dtype, std::move(sizes)));
+    ++added;
+  }
+  return added;
+}
+
 void TensorRows::fit(const ir::Graph& graph, std::int64_t batch) {
   const std::vector<std::string> inputs = input_names(graph);
   for (const auto& [name, tensor] : tensors_)
@@ -103,14 +119,19 @@ void TensorRows::fit(const ir::Graph& graph, std::int64_t batch) {
 }
 
 DimBindings TensorRows::sizes(const ir::Graph& graph, std::int64_t batch) const {
-  DimBindings sizes;
-  for (const auto& [name, tensor] : tensors_) {
-    const Shape& shape = graph[graph.find_argument(name)].type.shape;
-    for (int d = 0; d < shape.rank(); ++d)
-      if (const auto names = shape[d].unknowns(); names.size() == 1 && shape[d] == Dim(names[0]))
-        sizes.emplace(names[0], d == 0 ? batch : tensor.shape()[static_cast<std::size_t>(d)]);
+  std::map<std::string, ir::ArgumentShape> arguments;
+  for (const ir::ValueId id : graph.arguments()) {
+    const ir::Node& argument = graph[id];
+    ir::ArgumentShape& given = arguments[argument.name];
+    given.dtype = argument.type.dtype;
+    if (const auto at = tensors_.find(argument.name); at != tensors_.end()) {
+      given.sizes = at->second.shape();
+      given.sizes[0] = batch;
+    } else {
+      for (const Dim& dim : argument.type.shape) given.sizes.push_back(dim.evaluate({}));
+    }
   }
-  return sizes;
+  return ir::bind_dims(graph, arguments);
 }
 
 void TensorRows::gather(std::span<const std::uint32_t> rows, Tensors& batch) const {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,11 +25,15 @@ class TensorRows {
   std::int64_t count() const { return count_; }
   const Tensors& tensors() const { return tensors_; }
 
+  /// Adds a tensor without elements for each input whose name starts with `prefix` and that the examples lack: its
+  /// unknown sizes but the batch are 0. Inputs without such sizes stay missing. Returns the number of added tensors.
+  std::int64_t add_empty(const ir::Graph& graph, std::string_view prefix);
   /// Converts the tensors to the dtypes of the graph's inputs: floats to floats, integers to integers. Throws
   /// UserError [finetune_data] if the inputs differ from the tensors in names, in kinds of numbers or in known sizes,
   /// or if an input has a first dim that is not the batch. `batch` is the number of examples per batch.
   void fit(const ir::Graph& graph, std::int64_t batch);
-  /// Returns the unknown dims of the graph whose sizes follow from the tensors and the number of examples per batch.
+  /// Returns the sizes of the graph's unknown dims, which follow from the tensors and the number of examples per
+  /// batch. Must be called after fit(). Throws the UserErrors of bind_dims() for sizes that disagree.
   DimBindings sizes(const ir::Graph& graph, std::int64_t batch) const;
 
   /// Copies the examples with these numbers to `batch`, in this order. Tensors of the batch that have the right

@@ -274,8 +274,6 @@ Results either(const OpCall& call, const Value& condition, std::string_view yes,
 }
 
 Results source_loop(const OpCall& call, const SourceLoop& loop) {
-  for (std::size_t i = 0; i < loop.states.size(); ++i)
-    if (loop.states[i].is_absent()) call.fail(fmt::format("state {} of the loop is not given", i), "import_operand");
   const LoopImport import(call, loop);
   const std::optional<bool> starts = loop.condition.is_absent() ? true : known(call, loop.condition);
   if (starts == false) return *import.endless(0, false);
