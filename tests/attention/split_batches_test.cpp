@@ -49,6 +49,25 @@ TEST_CASE("split_batches: splits arguments, undoes merges through point-wise ops
 )");
 }
 
+TEST_CASE("split_batches: undoes merges that also add a dim of size 1, as in a bias per head and key") {
+  splitting.becomes(R"(  %1 = sum %q {dims=[3]}
+  %2 = exp %1
+  %3 = view %2 {shape=[2*N, 1, S]}
+  %4 = contract %p, %p {spec="abc,adc->abd"}
+  %5 = add %3, %4
+  %6 = view %5 {shape=[N, 2, S, S]}
+  output "o" %6
+)",
+                    R"(  %1 = sum %q {dims=[3]}
+  %2 = exp %1
+  %3 = view %p {shape=[N, 2, S, d=3]}
+  %4 = contract %3, %3 {spec="aAbc,aAdc->aAbd"}
+  %5 = unsqueeze %2 {dim=2}
+  %6 = add %5, %4
+  output "o" %6
+)");
+}
+
 TEST_CASE("split_batches: reductions, singleton views and broadcasts, with all other users of the values") {
   splitting.becomes(R"(  %1 = view %q {shape=[2*N, S, d=3]}
   %2 = contract %1, %p {spec="abc,adc->abd"}

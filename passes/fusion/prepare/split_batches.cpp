@@ -102,11 +102,12 @@ class BatchSplitter {
     return at != wanted_.end() && at->second == shape;
   }
 
-  /// Returns the operand of a merge of dims that has this shape, without copies that only the merge needs.
+  /// Returns the operand of a merge of dims that has this shape but for dims of size 1, without copies that only the
+  /// merge needs.
   std::optional<ValueId> merged(ValueId id, const Shape& shape) const {
     if (!canonical::keeps_order(*graph_[id].op)) return std::nullopt;
     ValueId source = graph_[id].operands[0];
-    if (graph_[source].type.shape != shape) return std::nullopt;
+    if (!same_but_for_ones(graph_[source].type.shape, shape)) return std::nullopt;
     while (graph_[source].op == &ops::contiguous) source = graph_[source].operands[0];
     return source;
   }
@@ -210,7 +211,7 @@ class BatchSplitter {
   Value had(const Rebuilder& to, ValueId id, const Shape& shape) const {
     if (is_wanted(id, shape)) return split_.at(id);
     if (graph_[id].type.shape == shape) return to[id];
-    if (const auto source = merged(id, shape)) return to[*source];
+    if (const auto source = merged(id, shape)) return with_ones(to[*source], shape);
     return same_but_for_ones(graph_[id].type.shape, shape) ? with_ones(to[id], shape) : view(to[id], shape);
   }
 
