@@ -252,10 +252,10 @@ void check_dims(const Graph& graph, const DimBindings& bindings) {
     std::vector<std::string> values;
     for (const std::string& name : unknowns)
       values.push_back(fmt::format("{}={}", name, bindings.find(name)->second));
-    throw UserError(
-        check.loc, check.op, check.message, check.label,
-        fmt::format("in this run {}, so {} {} {}", fmt::join(values, ", "), left,
-                    check.relation == DimCheck::Relation::equal ? "differs from" : "is more than", right));
+    const std::string_view relation = check.relation == DimCheck::Relation::equal ? "differs from" : "is more than";
+    const std::string sizes = values.empty() ? "" : fmt::format("in this run {}, so ", fmt::join(values, ", "));
+    throw UserError(check.loc, check.op, check.message, check.label,
+                    fmt::format("{}{} {} {}", sizes, left, relation, right));
   }
 }
 

@@ -28,6 +28,9 @@ struct ImportOptions {
   /// Values of inputs that are fixed at import. Such an input becomes a constant, so sizes and axes may follow from
   /// it.
   Tensors inputs = {};
+  /// Numbers that take the place of named sizes of inputs, such as {{"height", 224}}. The graph runs at these sizes
+  /// only, and sizes that must be known at import may follow from them.
+  DimBindings sizes = {};
   /// ONNX: shapes of inputs, which replace the shapes in the file. Sizes that are numbers in the file stay.
   std::map<std::string, Shape> shapes = {};
   /// ONNX: inputs such as past keys and values, by name, that become states "NAME_cache" with `capacity` rows. A run
@@ -53,9 +56,10 @@ bool is_importable(const std::filesystem::path& path);
 /// parameters, which are frozen unless they require gradients; its buffers are states, which runs update if the
 /// program does. Throws UserErrors: [argument_unknown] for an input of the options that the model does not have,
 /// [argument_dtype] and [argument_shape] for one of another type; [file_open]; [import_file] for a damaged file;
-/// [import_unsupported], which lists all ops, opsets, attributes and arguments that are not supported, with their
-/// nodes; [import_attribute], [import_operand], [import_dtype], [import_external]; [import_size] for a size that
-/// depends on values of a run; and those of the ops that are built, at their nodes.
+/// [dim_unknown] for a size that no input has; [import_unsupported], which lists all ops, opsets, attributes and
+/// arguments that are not supported, with their nodes; [import_attribute], [import_operand], [import_dtype],
+/// [import_external]; [import_size] for a size that depends on values of a run; and those of the ops that are built,
+/// at their nodes.
 ImportedGraph import_graph(const std::filesystem::path& file, const ImportOptions& options = {});
 
 }  // namespace lathe::importing

@@ -37,8 +37,7 @@ std::vector<Value> OpCall::group(std::size_t i) const {
   std::size_t first = 0;
   for (std::size_t k = 0; k < i && k < node_.groups.size(); ++k) first += node_.groups[k];
   std::vector<Value> all;
-  for (std::size_t k = first; i < node_.groups.size() && k < first + node_.groups[i]; ++k)
-    all.push_back(operand(k));
+  for (std::size_t k = first; i < node_.groups.size() && k < first + node_.groups[i]; ++k) all.push_back(operand(k));
   return all;
 }
 
@@ -60,7 +59,8 @@ std::vector<Dim> OpCall::dims(std::size_t i, std::string_view name) const {
   std::optional<DimTensor> found = operand(i).dims();
   if (!found)
     fail(fmt::format("{} depends on values that are computed at run time", name), "import_size",
-         "sizes must follow from constants and from the sizes of inputs");
+         "sizes must follow from constants and from the sizes of inputs; the latter can be fixed with --fix-dim "
+         "NAME=SIZE or ImportOptions::sizes");
   return std::move(found->elements);
 }
 
@@ -68,7 +68,8 @@ std::vector<std::int64_t> OpCall::integers(std::size_t i, std::string_view name)
   std::vector<std::int64_t> all;
   for (const Dim& dim : dims(i, name)) {
     if (!dim.value())
-      fail(fmt::format("{} depends on the size {}", name, dim.to_string()), "import_size", "it must be a number");
+      fail(fmt::format("{} depends on the size {}", name, dim.to_string()), "import_size",
+           "it must be a number: fix the size with --fix-dim NAME=SIZE or ImportOptions::sizes");
     all.push_back(*dim.value());
   }
   return all;

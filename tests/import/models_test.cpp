@@ -81,6 +81,22 @@ TEST_CASE("models: sizes that strides must divide are multiples, and slices by s
   CHECK(imported.outputs.at("rounded").value().type().to_string() == "i64[height_div_12 - 1]");
 }
 
+TEST_CASE("models: named sizes of inputs can be fixed, also sizes that strides do not divide") {
+  const std::filesystem::path file = model_folder("strides") / "model.onnx";
+  const importing::ImportedGraph imported = importing::import_graph(file, {.sizes = {{"height", 18}, {"width", 10}}});
+  CHECK_THAT(ir::print(imported.graph.finish()), Contains("input %image: f32[n, 3, height=18, width=10]"));
+  CHECK(imported.outputs.at("ceil").value().type().shape[0] == Dim("n"));
+  CHECK(run_imported(imported, Tensors({{"image", HostTensor(f32, {1, 3, 18, 10})}}), false).at("size").numel() > 0);
+  std::string message;
+  const auto import = [&](const DimBindings& sizes) {
+    return error_label([&] { importing::import_graph(file, {.sizes = sizes}); }, &message);
+  };
+  CHECK(import({{"hight", 18}}) == "dim_unknown");
+  CHECK_THAT(message,
+             Contains("no input has a size named hight") && Contains("its named sizes are height, n, width"));
+  CHECK(import({{"height", -1}}) == "dim_negative");
+}
+
 TEST_CASE("models: weights are parameters by their names, and large buffers of bools are states") {
   const importing::ImportedGraph imported = importing::import_graph(model_folder("gpt2") / "model.onnx");
   CHECK(imported.parameters.contains("h.1.mlp.c_proj.weight"));

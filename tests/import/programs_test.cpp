@@ -146,6 +146,17 @@ TEST_CASE("programs: sizes that strides must divide are multiples") {
   CHECK_THAT(text, Contains("input %x: f32[x_0, 3, 12*x_2_div_12, 6*x_3_div_6]"));
 }
 
+TEST_CASE("programs: named sizes of inputs can be fixed") {
+  const std::filesystem::path file = program_folder("strided") / "model.pt2";
+  const importing::ImportedGraph fixed = importing::import_graph(file, {.sizes = {{"x_2", 24}, {"x_3", 12}}});
+  CHECK_THAT(ir::print(fixed.graph.finish()), Contains("input %x: f32[x_0, 3, x_2=24, x_3=12]"));
+  CHECK(error_label([&] { importing::import_graph(file, {.sizes = {{"height", 24}}}); }) == "dim_unknown");
+  // The guards of the program hold for numbers too.
+  const std::filesystem::path guarded = program_folder("guards") / "model.pt2";
+  CHECK(error_label([&] { importing::import_graph(guarded, {.sizes = {{"x_0", 6}, {"y_0", 4}}}); }) ==
+        "import_range");
+}
+
 TEST_CASE("programs: rows that a program writes to a cache are written in place") {
   for (const std::string name : {"static_decoder", "static_decoder_core"}) {
     const std::string text = ir::print(program(name).graph.finish());

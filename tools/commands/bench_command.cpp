@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "ir/support/visible.h"
 #include "passes/memory/memory_plan.h"
@@ -13,6 +14,7 @@
 #include "runtime/host/seconds.h"
 #include "tools/bench/table.h"
 #include "tools/commands/commands.h"
+#include "tools/effective_options.h"
 #include "tools/execute.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
@@ -21,7 +23,6 @@
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
@@ -34,7 +35,8 @@ struct BenchOptions {
   std::string target = "host";
   int threads = 0, repeat = 10, top = 12;
   double tune = 0;
-  std::vector<std::string> ops, only;
+  GraphSource source;
+  std::vector<std::string> only;
   bool full = false, machine = false;
 };
 
@@ -95,7 +97,7 @@ std::string kernels_text(const Program& program, const std::vector<LaunchTime>& 
 }
 
 void bench_graph(const BenchOptions& options, int threads, double peak) {
-  LoadedModel model = load_model(options.file, load_ops(options.ops));
+  LoadedModel model = load_model(options.file, options.source);
   model.graph = with_precision(model.graph, options.precision);
   auto [graph, executable, inputs, free_dims] = prepare(std::move(model), options.arguments,
                                                         {.threads = threads,
@@ -131,14 +133,28 @@ void bench_graph(const BenchOptions& options, int threads, double peak) {
   write_text("-", text + kernels_text(program_of(executable), times, options.top, peak));
 }
 
+/// Throws UserError [usage] for an option that has no effect on what is measured.
+void require_effects(const CLI::App& command, const BenchOptions& options) {
+  std::set<std::string> effective{"--threads"};
+  std::string_view on = "the table of ops and steps of this machine", hint = "leave it out, or give a FILE";
+  if (options.machine) {
+    effective.insert({"--machine", "--target"});
+    on = "--machine", hint = "leave it out";
+  } else if (options.file.empty()) {
+    effective.insert({"--only", "--full"});
+  } else {
+    for (const CLI::Option* option : command.get_options()) effective.insert(option->get_name());
+    for (const char* option : {"--only", "--full"}) effective.erase(option);
+    on = "the runs of a graph", hint = "leave it out";
+  }
+  require_effective(command, effective, on, hint);
+}
+
 void run(const BenchOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   double peak = 0;
   write_text("-", peak_text(options.target, threads, peak));
   if (options.machine) return;
-  if (options.file.empty() && options.target != "host")
-    throw UserError("without FILE, bench measures only the host", "unknown_target",
-                    "give a FILE, or leave out --target");
   if (!options.file.empty())
     bench_graph(options, threads, peak);
   else
@@ -154,7 +170,7 @@ void add_bench(CLI::App& app) {
   CLI::Option* file = command->add_option(
       "FILE", options->file,
       "IR text, ONNX or .pt2 file, or model directory (default: measure a table of ops and training steps)");
-  add_ops_option(*command, options->ops)->needs(file);
+  for (CLI::Option* option : add_source_options(*command, options->source)) option->needs(file);
   add_argument_options(*command, options->arguments);
   add_lower_options(*command, options->lower);
   add_packed_weights(*command, options->lower);
@@ -174,7 +190,10 @@ void add_bench(CLI::App& app) {
   command->footer(
       "Arguments that no file contains are generated.\n"
       "Example: lathe bench step.lathe --dim B=4,T=64");
-  command->callback([options] { run(*options); });
+  command->callback([options, command] {
+    require_effects(*command, *options);
+    run(*options);
+  });
 }
 
 }  // namespace lathe::tools

@@ -13,7 +13,6 @@
 #include "tools/options/arguments.h"
 #include "tools/options/number_option.h"
 #include "tools/options/precision_option.h"
-#include "tools/plugins/op_libraries.h"
 #include "tools/pretrained/graph_part.h"
 #include "tools/pretrained/ignored_keys.h"
 
@@ -26,12 +25,13 @@ struct ExportOptions {
   std::filesystem::path output;
   int opset = 18;
   bool external = false, evaluation = false;
-  std::vector<std::string> values, dims, ops;
+  std::vector<std::string> values, dims;
+  GraphSource source;
   std::string part = "logits", dtype = "f32", inputs;  ///< for a directory
 };
 
 LoadedModel model_of(const ExportOptions& options) {
-  if (!is_model_folder(options.file)) return load_model(options.file, load_ops(options.ops));
+  if (!is_model_folder(options.file)) return load_model(options.file, options.source);
   ir::Graph graph = pretrained_graph(options.file, graph_parts().at(options.part),
                                      {.dtype = *parse_dtype(options.dtype), .inputs = parse_inputs(options.inputs)});
   return {std::move(graph), pretrained_weights(options.file)};
@@ -74,9 +74,9 @@ void require_effects(const CLI::App& command, const ExportOptions& options) {
     if (!is_folder && of_folders.contains(name))
       throw UserError(fmt::format("{} has no effect on {}, which is one graph", name, options.file), "usage",
                       "leave it out, or give a model directory");
-    if (name == "--ops" && (is_folder || has_weights(options.file)))
-      throw UserError(fmt::format("--ops has no effect on {}", options.file), "usage",
-                      "leave it out: only IR text has ops of libraries");
+    if (is_folder && (name == "--ops" || name == "--fix-dim"))
+      throw UserError(fmt::format("{} has no effect on {}", name, options.file), "usage",
+                      name == "--ops" ? "leave it out: only IR text has ops of libraries" : "give --dim instead");
   }
 }
 
@@ -116,7 +116,7 @@ void add_export(CLI::App& app) {
   command->add_flag("--evaluation", options->evaluation, "Export the graph without dropout");
   command->add_flag("--external-data", options->external,
                     "Write the weights to a second file, as for models of more than 2 GiB");
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   add_folder_options(*command, *options);
   command->footer(
       "Examples:\n"

@@ -30,6 +30,7 @@ struct FineTuneCommand {
   FineTuneOptions tuning = {};
   std::optional<std::string> loss = {};  ///< value of --loss, for a graph of another system
   std::vector<std::string> frozen = {};  ///< values of --freeze
+  std::vector<std::string> sizes = {};   ///< values of --fix-dim
   std::optional<std::string> lora = {};  ///< value of --lora
   std::string valid = {};                ///< value of --valid: a file or a fraction
   StepOptions step = {};
@@ -58,6 +59,7 @@ void add_loss_options(CLI::App& command, FineTuneCommand& options) {
       ->type_size(1)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_fix_dim_option(command, options.sizes);
 }
 
 void add_sample_options(CLI::App& command, SampleOptions& samples) {
@@ -91,7 +93,7 @@ std::optional<double> share_of(const std::string& text) {
 
 /// Throws UserError [usage] for an option that has no effect on what is trained.
 void require_effect(const CLI::App& command, bool is_imported) {
-  static const std::set<std::string> for_imports{"--loss", "--freeze"},
+  static const std::set<std::string> for_imports{"--loss", "--freeze", "--fix-dim"},
       for_directories{"--adapter",      "--text",          "--sources",     "--lora",
                       "--accumulate",   "--context",       "--pack",        "--sample-prompt",
                       "--sample-every", "--sample-tokens", "--sample-chat", "--mesh",
@@ -113,6 +115,7 @@ void fine_tune_imported(const FineTuneCommand& options) {
                     "give --loss KIND:OUTPUT,TARGET, such as --loss cross_entropy:logits,labels");
   DiskCache cache(cache_folder());
   ImportedTuningOptions tuning{.file = from.model,
+                               .sizes = fixed_dims(options.sizes),
                                .loss = importing::parse_loss(*options.loss),
                                .frozen = options.frozen,
                                .data = from.data,

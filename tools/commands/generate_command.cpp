@@ -52,6 +52,11 @@ void set_sampling(const GenerateOptions& o, Sampling& sampling) {
   set(sampling.typical_p, o.typical_p);
   set(sampling.repetition_penalty, o.repetition_penalty);
   if (o.greedy) sampling.temperature = 0;
+  if (narrows && sampling.greedy())
+    throw UserError(
+        "at --temperature 0 the most likely token is taken, so --top-k, --top-p, --min-p and --typical-p "
+        "have no effect",
+        "usage", "give a temperature above 0, or leave them out");
 }
 
 /// Bans a word both at the start of a text and after another word, which have different tokens.
@@ -74,6 +79,10 @@ void set_beams(const GenerateOptions& o, BeamSettings& beams) {
     beams.early_stopping = o.early_stopping == "never" ? Early::never
                            : o.early_stopping == "yes" ? Early::yes
                                                        : Early::no;
+  if (beams.width == 1 && (o.length_penalty || !o.early_stopping.empty()))
+    throw UserError(fmt::format("{} has no effect without beam search",
+                                o.length_penalty ? "--length-penalty" : "--early-stopping"),
+                    "usage", "give --beams NUMBER, or leave it out");
   if (beams.results > beams.width)
     throw UserError(fmt::format("--results {} is more than --beams {}", beams.results, beams.width), "usage",
                     "give at most as many results as beams");

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "frontend/dsl.h"
 #include "frontend/initial_values.h"
@@ -18,6 +19,7 @@
 #include "runtime/files/safetensors/safetensors.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/imported_model.h"
+#include "tools/effective_options.h"
 #include "tools/inputs/files.h"
 #include "tools/options/adapter_options.h"
 #include "tools/options/number_option.h"
@@ -40,6 +42,7 @@ struct ModelOptions {
   std::string part = "logits", dtype = "f32", weights = "stored", inputs;  ///< for a directory
   std::filesystem::path adapter;
   std::optional<std::string> lora;  ///< for the step of a directory
+  std::vector<std::string> sizes;   ///< of a file
   std::string values;               ///< file for the initial values of a built-in model
   std::uint64_t seed = 0;
 };
@@ -99,6 +102,7 @@ using Build = std::function<std::optional<Tensor>(Graph&, const ModelOptions&)>;
 struct Entry {
   std::string_view doc;
   Build build;
+  std::set<std::string> sizes = {};  ///< the options of add_size_options() that it has
 };
 
 /// A single attention. It declares its own outputs.
@@ -112,9 +116,15 @@ Build attention(Function&& function) {
 
 const std::map<std::string, Entry>& catalogue() {
   static const std::map<std::string, Entry> entries{
-      {"gpt", {"decoder-only Transformer like GPT-2", gpt}},
-      {"llama", {"decoder-only Transformer like Llama", llama}},
-      {"encoder-decoder", {"the original Transformer (2017)", encoder_decoder}},
+      {"gpt",
+       {"decoder-only Transformer like GPT-2",
+        gpt,
+        {"--layers", "--d-model", "--heads", "--vocab", "--context", "--dropout"}}},
+      {"llama", {"decoder-only Transformer like Llama", llama, {"--layers", "--d-model", "--heads", "--vocab"}}},
+      {"encoder-decoder",
+       {"the original Transformer (2017)",
+        encoder_decoder,
+        {"--layers", "--d-model", "--heads", "--vocab", "--dropout"}}},
       {"walkthrough",
        {"multi-head attention step by step", attention([](Graph& g) { models::attention_walkthrough(g); })}},
       {"llama-attention", {"attention with grouped heads and rotary embedding", attention([](Graph& g) {
@@ -142,10 +152,6 @@ ir::Graph folder_step(const ModelOptions& options) {
 }
 
 void write_folder(const ModelOptions& options) {
-  if (!options.values.empty())
-    throw UserError(fmt::format("--values {}: {} is a directory, which has its values in its files", options.values,
-                                options.name),
-                    "usage", "leave out --values");
   if (options.step) return write_text(options.output, ir::print(folder_step(options)));
   const GraphPart part = options.loss ? GraphPart::loss : graph_parts().at(options.part);
   const ir::Graph graph = pretrained_graph(options.name, part,
@@ -157,21 +163,6 @@ void write_folder(const ModelOptions& options) {
   write_text(options.output, ir::print(with_precision(graph, options.precision)));
 }
 
-/// Throws UserError [usage] if options for directories are used with a built-in model.
-void check_no_folder(const ModelOptions& options) {
-  const ModelOptions plain;
-  for (const auto& [given, option] : {std::pair{!options.adapter.empty(), "--adapter"},
-                                      {options.lora.has_value(), "--lora"},
-                                      {options.part != plain.part, "--part"},
-                                      {options.dtype != plain.dtype, "--dtype"},
-                                      {options.weights != plain.weights, "--weights"},
-                                      {!options.inputs.empty(), "--inputs"},
-                                      {options.batch > 0, "--batch"}})
-    if (given)
-      throw UserError(fmt::format("{} is a built-in model, not a directory", options.name), "usage",
-                      fmt::format("leave out {}", option));
-}
-
 /// A folder that has the name of a built-in model only takes precedence if it contains a model.
 bool names_folder(const std::string& name) {
   std::error_code ignored;
@@ -181,23 +172,41 @@ bool names_folder(const std::string& name) {
   return is_model_folder(name) && (!catalogue().contains(name) || has("config.json") || has("adapter_config.json"));
 }
 
-/// Throws UserError [usage] for an option that has no effect on a file.
-void require_effects_on_file(const CLI::App& command, const ModelOptions& options) {
-  std::set<std::string> known{"NAME", "--output", "--values", "--precision", "--loss", "--step"};
-  if (options.step) known.insert({"--lr", "--seed", "--freeze"});
-  for (const CLI::Option* option : command.get_options())
-    if (option->count() > 0 && !known.contains(option->get_name()))
-      throw UserError(
-          fmt::format("{} has no effect on {}, which is imported as it is", option->get_name(), options.name),
-          "usage", "leave it out");
-  if ((options.step || options.loss) && options.loss_of.empty())
-    throw UserError(fmt::format("{} has no loss of its own", options.name), "usage",
-                    "say which output to compare with which input, such as --loss cross_entropy:logits,labels");
+/// Throws UserError [usage] for an option that has no effect on a file, a directory or a built-in model.
+void require_effects(const CLI::App& command, const ModelOptions& options) {
+  std::set<std::string> known{"NAME", "--output", "--precision", "--loss", "--step"};
+  if (options.step) known.insert("--lr");
+  const std::string_view hint = options.step ? "leave it out" : "leave it out, or add --step if it is for training";
+  if (importing::is_importable(options.name)) {
+    known.insert({"--values", "--fix-dim"});
+    if (options.step) known.insert({"--seed", "--freeze"});
+    require_effective(command, known, fmt::format("{}, which is imported as it is", options.name), hint);
+    if ((options.step || options.loss) && options.loss_of.empty())
+      throw UserError(fmt::format("{} has no loss of its own", options.name), "usage",
+                      "say which output to compare with which input, such as --loss cross_entropy:logits,labels");
+    return;
+  }
+  if (names_folder(options.name)) {
+    known.insert({"--adapter", "--dtype"});
+    if (options.step)
+      known.insert("--lora");
+    else
+      known.insert({"--part", "--inputs", "--batch", "--weights"});
+    require_effective(command, known, fmt::format("{}, a model directory", options.name), hint);
+  } else {
+    known.insert({"--values", "--seed"});
+    const Entry& entry = catalogue().at(options.name);
+    known.insert(entry.sizes.begin(), entry.sizes.end());
+    require_effective(command, known, fmt::format("{}, a built-in model", options.name), hint);
+  }
+  if (!options.loss_of.empty())
+    throw UserError(fmt::format("--loss {}: {} has a loss of its own", options.loss_of, options.name), "usage",
+                    "write --loss alone, after the name of the model");
 }
 
 /// Writes the graph of an ONNX or a .pt2 file, and the values of its parameters and states on request.
 void write_imported(const ModelOptions& options) {
-  importing::ImportedGraph imported = importing::import_graph(options.name);
+  importing::ImportedGraph imported = importing::import_graph(options.name, {.sizes = fixed_dims(options.sizes)});
   const ir::Graph graph =
       imported_model(imported, {.loss = options.loss ? std::optional(options.loss_of) : std::nullopt,
                                 .step = options.step,
@@ -217,7 +226,6 @@ void run(const ModelOptions& options) {
     write_folder(options);
     return note_ignored_keys(options.name, options.adapter);
   }
-  check_no_folder(options);
   Graph g(options.step ? options.name + "_step" : options.name);
   const std::optional<Tensor> loss = catalogue().at(options.name).build(g, options);
   if ((options.loss || options.step) && !loss)
@@ -318,6 +326,7 @@ void add_model(CLI::App& app) {
   CLI::Option* const step = command->add_flag("--step", options->step,
                                               "Write the whole training step with AdamW: forward, backward, update");
   step->excludes(part)->excludes(weights)->excludes(batch)->excludes(inputs);
+  add_fix_dim_option(*command, options->sizes);
   add_lora_option(*command, options->lora)->needs(step);
   add_precision_option(*command, options->precision);
   add_training_options(*command, *options);
@@ -332,11 +341,7 @@ void add_model(CLI::App& app) {
       "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
   command->callback([options, command, loss] {
     options->loss = loss->count() > 0;
-    if (importing::is_importable(options->name))
-      require_effects_on_file(*command, *options);
-    else if (!options->loss_of.empty())
-      throw UserError(fmt::format("--loss {}: {} has a loss of its own", options->loss_of, options->name), "usage",
-                      "write --loss alone, after the name of the model");
+    require_effects(*command, *options);
     run(*options);
   });
 }

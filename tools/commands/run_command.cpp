@@ -11,6 +11,7 @@
 #include "runtime/files/safetensors/safetensors.h"
 #include "runtime/files/tensors/tensor_file.h"
 #include "tools/commands/commands.h"
+#include "tools/effective_options.h"
 #include "tools/execute.h"
 #include "tools/inputs/files.h"
 #include "tools/inputs/kernel_file.h"
@@ -20,14 +21,13 @@
 #include "tools/options/memory_budget.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct RunOptions {
-  std::vector<std::string> ops;
+  GraphSource source;
   std::string file, output;
   GraphOptions graph;
   ArgumentOptions arguments;
@@ -45,7 +45,7 @@ Tensors results_of(const RunOptions& options) {
   if (is_kernel_file(options.file)) return run_kernel_file(options.file, options.arguments);
   if (is_program_file(options.file))
     return run_program_file(options.file, options.arguments, options.execute.target, options.execute.threads);
-  const LoadedModel model = load_model(options.file, load_ops(options.ops));
+  const LoadedModel model = load_model(options.file, options.source);
   const ir::Graph graph = as_asked(model.graph, options.graph);
   const Arguments arguments = load_arguments(graph, options.arguments, !options.graph.dtype.empty(), model.weights);
   ExecuteOptions how = options.execute;
@@ -65,10 +65,7 @@ void require_effects(const CLI::App& command, const std::string& file) {
   if (is_program_file(file)) known.insert({"--target", "--threads"});
   const std::string_view why =
       is_program_file(file) ? "a program file, which is compiled already" : "a kernel file, which is interpreted";
-  for (const CLI::Option* option : command.get_options())
-    if (option->count() > 0 && !known.contains(option->get_name()))
-      throw UserError(fmt::format("{} has no effect on {}", option->get_name(), why), "usage",
-                      "leave it out, or give a graph");
+  require_effective(command, known, why, "leave it out, or give a graph");
 }
 
 void run(const RunOptions& options) {
@@ -94,7 +91,7 @@ void add_run(CLI::App& app) {
           "IR text file, program file (.program, of dump --after collectives), kernel file (.kernel, which is "
           "interpreted), ONNX or .pt2 file, or model directory")
       ->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   add_argument_options(*command, options->arguments);
   command->add_option("-o,--output", options->output,
                       "Output file, .safetensors or .npz (default: print the results)");

@@ -18,14 +18,13 @@
 #include "tools/options/precision_option.h"
 #include "tools/options/target_option.h"
 #include "tools/options/tune_option.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct TraceOptions {
-  std::vector<std::string> ops;
+  GraphSource source;
   std::string file, output, precision = "f32", memory_budget;
   ArgumentOptions arguments;
   LowerOptions lower;
@@ -37,7 +36,7 @@ struct TraceOptions {
 void run(const TraceOptions& options) {
   const int threads = options.threads > 0 ? options.threads : usable_cpus();
   const auto device = open_device(compile_options(options.target), threads);
-  LoadedModel model = load_model(options.file, load_ops(options.ops));
+  LoadedModel model = load_model(options.file, options.source);
   model.graph = with_precision(model.graph, options.precision);
   auto [graph, executable, inputs, free_dims] = prepare(std::move(model), options.arguments,
                                                         {.threads = threads,
@@ -74,7 +73,7 @@ void add_trace(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("trace", "Profile runs of a graph: a table of kernels, and a timeline for the browser");
   command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   command->add_option(
       "-o,--output", options->output,
       "Output file for the timeline, Chrome trace JSON (ui.perfetto.dev, chrome://tracing); - is standard output");

@@ -15,14 +15,13 @@
 #include "tools/options/graph_options.h"
 #include "tools/options/number_option.h"
 #include "tools/options/target_option.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct VerifyOptions {
-  std::vector<std::string> ops;
+  GraphSource source;
   std::string file;
   GraphOptions graph;
   ArgumentOptions arguments;
@@ -63,7 +62,7 @@ std::string describe(const ir::Fault& fault, const ir::Graph& graph) {
 }
 
 void run(const VerifyOptions& options) {
-  const LoadedModel model = load_model(options.file, load_ops(options.ops));
+  const LoadedModel model = load_model(options.file, options.source);
   const ir::Graph graph = as_asked(model.graph, options.graph);
   ArgumentOptions from = options.arguments;
   from.random = true;
@@ -111,7 +110,7 @@ void add_verify(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("verify", "Compare compiled code with the interpreter on the same arguments");
   command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   add_argument_options(*command, options->arguments);
   add_graph_options(*command, options->graph);
   not_negative(command->add_option("--tolerance", options->tolerance,

@@ -22,7 +22,7 @@ namespace {
 std::string spaced(const std::string& text) { return text.empty() ? text : text + " "; }
 
 /// Checks that --dim names unknown dims of the graph.
-void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
+void check_dim_names(const ir::Graph& graph, const DimBindings& dims, std::string_view option) {
   std::set<std::string> known;
   for (const ir::Node& node : graph.nodes)
     for (const Dim& dim : node.type.shape)
@@ -30,7 +30,7 @@ void check_dim_names(const ir::Graph& graph, const DimBindings& dims) {
   const std::vector<std::string_view> names(known.begin(), known.end());
   for (const auto& [name, size] : dims)
     if (!known.count(name))
-      throw UserError(fmt::format("--dim {}: the graph has no unknown dim of this name", name), "dim_option",
+      throw UserError(fmt::format("{} {}: the graph has no unknown dim of this name", option, name), "dim_option",
                       names.empty() ? "all sizes of this graph are known"
                                     : fmt::format("{}its unknown dims are {}", spaced(did_you_mean(name, names)),
                                                   fmt::join(names, ", ")));
@@ -144,7 +144,7 @@ void add_lower_options(CLI::App& command, LowerOptions& options) {
       ->excludes(required);
 }
 
-DimBindings parse_dims(const std::vector<std::string>& options) {
+DimBindings parse_dims(const std::vector<std::string>& options, std::string_view name) {
   DimBindings dims;
   for (const std::string& option : options) {
     const auto equals = option.find('=');
@@ -153,16 +153,16 @@ DimBindings parse_dims(const std::vector<std::string>& options) {
     const bool number =
         equals != std::string::npos && std::from_chars(option.data() + equals + 1, end, size).ptr == end && size >= 0;
     if (!number)
-      throw UserError(fmt::format("--dim {} is not of the form NAME=SIZE", option), "dim_option",
-                      "give a name and a size, such as --dim n_seq=16");
+      throw UserError(fmt::format("{} {} is not of the form NAME=SIZE", name, option), "dim_option",
+                      fmt::format("give a name and a size, such as {} n_seq=16", name));
     dims[option.substr(0, equals)] = size;
   }
   return dims;
 }
 
-DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options) {
-  DimBindings dims = parse_dims(options);
-  check_dim_names(graph, dims);
+DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options, std::string_view name) {
+  DimBindings dims = parse_dims(options, name);
+  check_dim_names(graph, dims, name);
   return dims;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/options/lower_options.h"
@@ -30,10 +31,11 @@ void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks);
 DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& sizes);
 /// Adds --require-fused, --no-fused-attention and --chunk-rows.
 void add_lower_options(CLI::App& command, LowerOptions& options);
-/// Parses --dim options. Throws UserError [dim_option].
-DimBindings parse_dims(const std::vector<std::string>& options);
-/// Returns the sizes of unknown dims given by --dim options. Throws UserError [dim_option].
-DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options);
+/// Parses the values of --dim or of another option with sizes, `name`. Throws UserError [dim_option].
+DimBindings parse_dims(const std::vector<std::string>& options, std::string_view name = "--dim");
+/// Returns the sizes of unknown dims given by such options. Throws UserError [dim_option].
+DimBindings given_dims(const ir::Graph& graph, const std::vector<std::string>& options,
+                       std::string_view name = "--dim");
 
 struct Arguments {
   Tensors tensors;   ///< one per argument of the graph

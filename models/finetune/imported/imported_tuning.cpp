@@ -81,7 +81,7 @@ class ImportedTuning::Run {
     if (path_exists(weights_file()) && !path_exists(training_folder()))
       throw UserError(fmt::format("{} exists, and was not written by a training run", quote_path(weights_file())),
                       "output_folder", "give another output folder");
-    imported_.emplace(importing::import_graph(o_.file));
+    imported_.emplace(importing::import_graph(o_.file, {.sizes = o_.sizes}));
     read_rows();
     run_.take_folder(training_folder(), o_.fresh);
     build();

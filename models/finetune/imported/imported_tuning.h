@@ -18,6 +18,7 @@ namespace lathe {
 /// Options of an ImportedTuning. Numbers out of range are errors [train_options].
 struct ImportedTuningOptions {
   std::filesystem::path file = {};  ///< the graph and its weights: .onnx or .pt2
+  DimBindings sizes = {};           ///< numbers in place of named sizes of inputs (ImportOptions::sizes)
   importing::AttachedLoss loss = {};
   std::vector<std::string> frozen = {};  ///< parts of the names of parameters that are not trained
   /// Examples: .safetensors or .npz with a tensor for each input of the graph and the target of the loss. Inputs

@@ -16,9 +16,9 @@ importing::ImportedGraph import_model(const std::filesystem::path& file, const i
   const ModelProto model = read_model(mapped->bytes(), name);
   const importing::OpTable ops = standard_ops();
   check_ops(model, ops, name);
-  return importing::with_multiples([&](importing::DimMultiples& multiples) {
+  return importing::with_input_dims(options.sizes, [&](importing::InputDims& input_dims) {
     TensorData data(file, mapped);
-    return ModelImporter(file, model, data, ops, options, multiples).import();
+    return ModelImporter(file, model, data, ops, options, input_dims).import();
   });
 }
 

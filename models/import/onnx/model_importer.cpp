@@ -42,7 +42,7 @@ const Value* NodeScope::find(Text name) const {
 
 ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto& model, TensorData& data,
                              const importing::OpTable& ops, const importing::ImportOptions& options,
-                             importing::DimMultiples& multiples)
+                             importing::InputDims& input_dims)
     : file_(path.filename().string()),
       model_(model),
       data_(data),
@@ -50,7 +50,7 @@ ModelImporter::ModelImporter(const std::filesystem::path& path, const ModelProto
       options_(options),
       functions_(model),
       dims_(*model.graph),
-      multiples_(multiples),
+      input_dims_(input_dims),
       caches_(options, path.filename().string()),
       imported_{Graph(model.graph->name.empty() ? path.stem().string() : std::string(model.graph->name)), {}, {}} {}
 
@@ -112,6 +112,7 @@ void ModelImporter::add_inputs(NodeScope& scope) {
   for (const auto& [name, value] : options_.inputs) require_input(name);
   for (const auto& [name, shape] : options_.shapes) require_input(name);
   for (const std::string& name : options_.states) require_input(name);
+  input_dims_.check_sizes(file_);
 }
 
 Shape ModelImporter::shape_of(const ValueProto& input) {
@@ -123,7 +124,7 @@ Shape ModelImporter::shape_of(const ValueProto& input) {
   const std::vector<DimProto>& written = *input.shape;
   if (given == options_.shapes.end()) {
     std::vector<Dim> sizes;
-    for (std::size_t i = 0; i < written.size(); ++i) sizes.push_back(multiples_.apply(dims_.dim(input, i)));
+    for (std::size_t i = 0; i < written.size(); ++i) sizes.push_back(input_dims_.apply(dims_.dim(input, i)));
     return Shape(std::move(sizes));
   }
   const Shape& shape = given->second;

@@ -10,7 +10,7 @@
 #include "models/import/onnx/check_ops.h"
 #include "models/import/onnx/dim_names.h"
 #include "models/import/onnx/tensor_data.h"
-#include "models/import/ops/sizes/dim_multiples.h"
+#include "models/import/ops/sizes/input_dims.h"
 
 namespace lathe::onnx {
 
@@ -36,7 +36,7 @@ class ModelImporter {
  public:
   ModelImporter(const std::filesystem::path& path, const ModelProto& model, TensorData& data,
                 const importing::OpTable& ops, const importing::ImportOptions& options,
-                importing::DimMultiples& multiples);
+                importing::InputDims& input_dims);
 
   importing::ImportedGraph import();
 
@@ -76,7 +76,7 @@ class ModelImporter {
   const importing::ImportOptions& options_;
   Functions functions_;
   DimNames dims_;
-  importing::DimMultiples& multiples_;
+  importing::InputDims& input_dims_;
   CachedInputs caches_;
   importing::ImportedGraph imported_;
   std::int64_t nodes_ = 0;  ///< added so far, with those of calls

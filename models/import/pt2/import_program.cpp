@@ -66,8 +66,8 @@ importing::ImportedGraph import_program(const std::filesystem::path& file, const
   const importing::OpTable ops = aten_ops();
   check_program(program, ops, archive.name());
   const ProgramTensors tensors(archive, root, name);
-  return importing::with_multiples([&](importing::DimMultiples& multiples) {
-    return ProgramImporter(file, program, tensors, ops, options, multiples).import();
+  return importing::with_input_dims(options.sizes, [&](importing::InputDims& input_dims) {
+    return ProgramImporter(file, program, tensors, ops, options, input_dims).import();
   });
 }
 

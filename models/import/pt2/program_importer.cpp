@@ -40,22 +40,25 @@ Value ProgramImporter::in_type_of(const Value& old, const Value& value) const {
 
 ProgramImporter::ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program,
                                  const ProgramTensors& tensors, const importing::OpTable& ops,
-                                 const importing::ImportOptions& options, importing::DimMultiples& multiples)
+                                 const importing::ImportOptions& options, importing::InputDims& input_dims)
     : file_(path.filename().string()),
       program_(program),
       tensors_(tensors),
       ops_(ops),
       options_(options),
-      dims_(program, multiples),
+      dims_(program, input_dims),
       written_(written_inputs(program, ops)),
       imported_{Graph(path.stem().string()), {}, {}},
-      into_(imported_.graph) {}
+      into_(imported_.graph) {
+  input_dims.check_sizes(file_);
+}
 
 importing::ImportedGraph ProgramImporter::import() {
   Values values;
   add_inputs(values);
   add_ranges();
   add_guards();
+  check_fixed_sizes();
   StorageOwners owners(program_.graph);
   own_inputs(owners, program_);
   check_written(owners);

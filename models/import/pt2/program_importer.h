@@ -23,7 +23,7 @@ class ProgramImporter {
  public:
   ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program, const ProgramTensors& tensors,
                   const importing::OpTable& ops, const importing::ImportOptions& options,
-                  importing::DimMultiples& multiples);
+                  importing::InputDims& input_dims);
 
   importing::ImportedGraph import();
 
@@ -44,6 +44,8 @@ class ProgramImporter {
   /// Records the limits of the symbols and the guards of the program as run-time checks.
   void add_ranges() const;
   void add_guards() const;
+  /// Throws the error of a range or a guard that the sizes in the options violate.
+  void check_fixed_sizes() const;
   /// Returns the unknown sizes of the graph's inputs.
   std::set<std::string> bound_names() const;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
+#include "ir/tensor/binding.h"
 #include "models/import/fixed_input.h"
 #include "models/import/kept_tensor.h"
 #include "models/import/pt2/program_importer.h"
@@ -106,6 +107,13 @@ void ProgramImporter::add_guards() const {
     if (std::ranges::none_of(imported_.graph.ir().checks, is_same))
       imported_.graph.builder().add_checks({&*check, 1});
   }
+}
+
+void ProgramImporter::check_fixed_sizes() const {
+  ir::Graph fixed;
+  for (const ir::DimCheck& check : imported_.graph.ir().checks)
+    if (check.left.value() && check.right.value()) fixed.checks.push_back(check);
+  ir::check_dims(fixed, {});
 }
 
 void ProgramImporter::add_ranges() const {

@@ -96,6 +96,25 @@ TEST_CASE("onnx: lathe model writes the graph and the weights of an ONNX file", 
   CHECK(run_lathe(scratch, "run fc.lathe --input " + model("external") + "--random --dim n=2").status == 0);
 }
 
+TEST_CASE("onnx: --fix-dim puts a number in place of a named size, and --ops needs IR text", "[tools][onnx]") {
+  const Scratch scratch;
+  const std::string file = model("external");
+  CHECK_THAT(run_lathe(scratch, "model " + file + "--fix-dim n=2").out, Contains("input %x: f32[n=2, 4]"));
+  CHECK_THAT(run_lathe(scratch, "dump " + file + "--fix-dim n=2").out, Contains("input %x: f32[n=2, 4]"));
+  CHECK(run_lathe(scratch, "run " + file + "--random --fix-dim n=2").out ==
+        run_lathe(scratch, "run " + file + "--random --dim n=2").out);
+  CHECK_THAT(run_lathe(scratch, "verify " + file + "--fix-dim n=5").out, Contains("ok"));
+  CHECK_THAT(run_lathe(scratch, "run " + file + "--random --fix-dim m=2").err,
+             Contains("no input has a size named m  [dim_unknown]") && Contains("its named sizes are n"));
+  CHECK_THAT(run_lathe(scratch, "run " + file + "--fix-dim n").err,
+             Contains("--fix-dim n is not of the form NAME=SIZE  [dim_option]"));
+  scratch.write("text.lathe", "graph @g(input %x: f32[n]) {\n  output \"y\" %x\n}\n");
+  CHECK_THAT(run_lathe(scratch, "dump text.lathe --fix-dim n=3").out, Contains("input %x: f32[n=3]"));
+  CHECK_THAT(run_lathe(scratch, "dump text.lathe --fix-dim m=3").err,
+             Contains("--fix-dim m: the graph has no unknown dim of this name  [dim_option]"));
+  CHECK_THAT(run_lathe(scratch, "run " + file + "--ops none.so").err, Contains("--ops has no effect on"));
+}
+
 TEST_CASE("onnx: lathe model writes the loss and the training step of an ONNX file", "[tools][onnx]") {
   const Scratch scratch;
   const std::string loss = "--loss mse:y,target ";

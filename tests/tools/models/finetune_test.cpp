@@ -279,11 +279,14 @@ TEST_CASE("model writes the step of fine-tuning: all weights, a new adapter, or 
   CHECK(ran.status == 0);
   CHECK(count(scratch.read("step.lathe"), "lora_B") > 10);
   for (const auto& [arguments, message] : std::map<std::string, std::string>{
-           {"gpt --step --lora r=4", "gpt is a built-in model, not a directory"},
-           {"gpt --part step", "leave out --part"},
-           {"gpt --batch 2", "leave out --batch"},
-           {"gpt --dtype bf16", "leave out --dtype"},
-           {"gpt --weights q8", "leave out --weights"},
+           {"gpt --step --lora r=4", "--lora has no effect on gpt, a built-in model"},
+           {"gpt --part step", "--part has no effect on"},
+           {"model --layers 3", "--layers has no effect on model, a model directory"},
+           {"model --step --dropout 0.1", "--dropout has no effect on"},
+           {"model --fix-dim B=3", "--fix-dim has no effect on"},
+           {"gpt --batch 2", "--batch has no effect on"},
+           {"gpt --dtype bf16", "--dtype has no effect on"},
+           {"gpt --weights q8", "--weights has no effect on"},
            {"adapter --step --lora r=4", "the adapter in adapter has its own settings"},
            {"model --lora r=4", "--lora requires --step"},
            {"model --step --part loss", "--part excludes --step"},

@@ -119,6 +119,9 @@ TEST_CASE("generate runs beam search with a decoder, and applies token rules of 
   CHECK(run_lathe(scratch, command + "--beams 2 --temperature 2").status == 2);
   CHECK(run_lathe(scratch, command + "--greedy --top-k 2").status == 2);
   CHECK(run_lathe(scratch, command + "--beams 2 --early-stopping maybe").status == 2);
+  CHECK_THAT(run_lathe(scratch, command + "--length-penalty 2").err,
+             Contains("--length-penalty has no effect without beam search  [usage]"));
+  CHECK_THAT(run_lathe(scratch, command + "--temperature 0 --top-k 3").err, Contains("have no effect  [usage]"));
   CHECK_THAT(run_lathe(scratch, command + "--results 2").err, Contains("--results 2 is more than --beams 1"));
   CHECK(text("--chat --beams 2") != "");
 }

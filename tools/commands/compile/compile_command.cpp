@@ -13,7 +13,6 @@
 #include "tools/options/arguments.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
@@ -107,7 +106,7 @@ void add_compile(CLI::App& app) {
   auto options = std::make_shared<EmitOptions>();
   CLI::App* command = app.add_subcommand("compile", "Compile graphs to a C library, or to code for a GPU");
   command->add_option("FILE", options->files, "IR text files, or a model directory")->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   command->add_option("-o,--output", options->output,
                       "Folder for the files of a library (default: the current one) and for cubin; otherwise a file "
                       "(default: standard output)");

@@ -11,7 +11,6 @@
 #include "tools/commands/compile/emit_options.h"
 #include "tools/environment.h"
 #include "tools/inputs/files.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
@@ -71,7 +70,7 @@ void write_cuda_files(const EmitOptions& options) {
   if (options.files.size() > 1)
     throw UserError(fmt::format("{} graphs to compile to {}", options.files.size(), kind), "usage",
                     "compile one graph at a time");
-  const ir::Graph graph = load_graph(options.files[0], load_ops(options.ops));
+  const ir::Graph graph = load_graph(options.files[0], options.source);
   const Machine machine = machine_of(Target::cuda(arch.name()));
   const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
   if (kind == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));

@@ -11,7 +11,8 @@ namespace lathe::tools {
 
 /// Options of `lathe compile`.
 struct EmitOptions {
-  std::vector<std::string> files, ops;
+  std::vector<std::string> files;
+  GraphSource source;
   std::string output, target, emit;
   int threads = 2;
   LowerOptions lower;

@@ -17,7 +17,6 @@
 #include "tools/environment.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
-#include "tools/plugins/op_libraries.h"
 #include "tools/pretrained/graph_part.h"
 
 namespace lathe::tools {
@@ -41,6 +40,9 @@ std::vector<std::string> levels_of(const std::string& targets) {
 /// Returns the graphs of a model's directory that --part lists.
 std::vector<LibraryGraph> folder_graphs(const EmitOptions& options) {
   std::vector<LibraryGraph> graphs;
+  for (const auto& [name, given] : {std::pair{"--ops", &options.source.ops}, {"--fix-dim", &options.source.sizes}})
+    if (!given->empty())
+      throw UserError(fmt::format("{} has no effect on {}", name, options.files[0]), "usage", "leave it out");
   const std::vector<std::string_view> listed = syntax::at_commas(options.part);
   const std::vector<std::string> parts(listed.begin(), listed.end());
   for (const std::string& part : parts) {
@@ -62,7 +64,7 @@ std::vector<LibraryGraph> file_graphs(const EmitOptions& options, Parameters& we
     if (is_model_folder(file))
       throw UserError(fmt::format("{} is a model's directory, next to other graphs", file), "usage",
                       "compile a directory alone, with --part prompt,step for several of its graphs");
-    auto [graph, values] = load_model(file, load_ops(options.ops));
+    auto [graph, values] = load_model(file, options.source);
     if (graphs.empty()) weights = std::move(values);
     if (options.dtype != "f32") graph = ir::convert_dtype(graph, f32, *parse_dtype(options.dtype));
     graphs.push_back({options.files.size() > 1 ? graph.name : "", std::move(graph)});

@@ -8,7 +8,6 @@
 #include "tools/commands/commands.h"
 #include "tools/exit_status.h"
 #include "tools/inputs/files.h"
-#include "tools/plugins/op_libraries.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -19,7 +18,7 @@ constexpr int graphs_differ = 1, diff_failed = 2;
 
 struct DiffCommandOptions {
   std::string a, b, output = "-";
-  std::vector<std::string> ops;
+  GraphSource source;
   ir::DiffOptions diff;
   bool stat = false, no_names = false;
 };
@@ -29,8 +28,7 @@ ir::GraphDiff compare(const DiffCommandOptions& options) {
     throw UserError("both graphs are standard input", "usage", "give a file for one of them");
   ir::DiffOptions how = options.diff;
   how.names = !options.no_names;
-  const ir::OpSet ops = load_ops(options.ops);
-  ir::GraphDiff found = ir::diff(load_graph(options.a, ops), load_graph(options.b, ops), how);
+  ir::GraphDiff found = ir::diff(load_graph(options.a, options.source), load_graph(options.b, options.source), how);
   write_text(options.output, (options.stat ? "" : ir::to_string(found)) + ir::summary(found) + "\n");
   return found;
 }
@@ -55,7 +53,7 @@ void add_diff(CLI::App& app) {
   CLI::App* command = app.add_subcommand("diff", "Compare two graphs by structure and names");
   command->add_option("A", options->a, "IR text, ONNX or .pt2 file, or model directory")->required();
   command->add_option("B", options->b, "IR text, ONNX or .pt2 file, or model directory")->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_flag("--stat", options->stat, "Print only the counts of differences");
   command->add_flag("--no-names", options->no_names, "Ignore the names of the graph and of values");

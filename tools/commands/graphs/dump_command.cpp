@@ -16,6 +16,7 @@
 #include "runtime/host/seconds.h"
 #include "runtime/sharding.h"
 #include "tools/commands/commands.h"
+#include "tools/effective_options.h"
 #include "tools/inputs/files.h"
 #include "tools/list_stages.h"
 #include "tools/options/arguments.h"
@@ -24,7 +25,6 @@
 #include "tools/options/memory_budget.h"
 #include "tools/page/drawing.h"
 #include "tools/page/memory_svg.h"
-#include "tools/plugins/op_libraries.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -32,7 +32,7 @@ namespace lathe::tools {
 namespace {
 
 struct DumpOptions {
-  std::vector<std::string> ops;
+  GraphSource source;
   std::string file, output = "-", after, target = "host", memory_budget;
   PassOptions how;
   bool times = false;
@@ -69,6 +69,13 @@ class Dump {
       throw UserError(
           fmt::format("--after {} does not give a single graph to draw", label), "usage",
           "give --after the name of a pass, or with --html fuse or memory-plan; lathe opt --list lists them");
+    if (exists && !is_graph(stages_[found]) && (options_.short_form || options_.no_locations || options_.strides))
+      throw UserError(fmt::format("{} has no effect on --after {}, which prints no graph",
+                                  options_.short_form ? "--short"
+                                  : options_.strides  ? "--strides"
+                                                      : "--no-locations",
+                                  label),
+                      "usage", "leave it out");
     if (label == "all") return after_all();
     if (!exists || !is_enabled(stages_[found], now_.request)) throw_missing_stage(label, options_.target);
     if (stages_[found].needs_sizes) require_sizes();
@@ -124,9 +131,27 @@ class Dump {
   Compilation now_;
 };
 
+bool is_as_given(const DumpOptions& options) { return options.after.empty() || options.after == "input"; }
+
+/// Throws UserError [usage] for options of compilation without a stage, and for options of the text of graphs in
+/// other forms.
+void require_effects(const CLI::App& command, const DumpOptions& options) {
+  if (is_as_given(options))
+    require_effective(command,
+                      {"FILE", "--ops", "--fix-dim", "--output", "--after", "--short", "--html", "--dot",
+                       "--no-locations", "--strides"},
+                      "the graph of the file", "give --after STAGE; lathe opt --list lists the stages");
+  const std::string_view form = options.html         ? "an HTML page"
+                                : options.dot        ? "Graphviz DOT"
+                                : options.short_form ? "--short"
+                                                     : "";
+  if (form.empty() || !(options.no_locations || options.strides)) return;
+  throw UserError(fmt::format("{} has no effect on {}", options.strides ? "--strides" : "--no-locations", form),
+                  "usage", "leave it out");
+}
+
 std::string dump(const ir::Graph& graph, const DumpOptions& options) {
-  const bool as_given = options.after.empty() || options.after == "input";
-  if (as_given) return render(graph, options);
+  if (is_as_given(options)) return render(graph, options);
   Dump stages(graph, options);
   std::string text = stages.after(options.after);
   if (options.times) print_error(to_string(stages.runs()));
@@ -139,7 +164,7 @@ void add_dump(CLI::App& app) {
   auto options = std::make_shared<DumpOptions>();
   CLI::App* command = app.add_subcommand("dump", "Print a graph as text, as an HTML page or for Graphviz");
   command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_option("--after", options->after,
                       "Print the graph after this stage of compilation, or after each stage with all; lathe opt "
@@ -178,8 +203,10 @@ void add_dump(CLI::App& app) {
       "  lathe dump model.lathe --html -o model.html\n"
       "  lathe dump model.lathe --after memory-plan --dim B=4,T=64 --html -o regions.html\n"
       "  lathe dump model.lathe --dot | dot -Tsvg > model.svg");
-  command->callback(
-      [options] { write_text(options->output, dump(load_graph(options->file, load_ops(options->ops)), *options)); });
+  command->callback([options, command] {
+    require_effects(*command, *options);
+    write_text(options->output, dump(load_graph(options->file, options->source), *options));
+  });
 }
 
 }  // namespace lathe::tools

@@ -13,6 +13,7 @@
 #include "runtime/host/host_cpu.h"
 #include "runtime/target.h"
 #include "tools/commands/commands.h"
+#include "tools/effective_options.h"
 #include "tools/inputs/files.h"
 #include "tools/options/graph_options.h"
 #include "tools/options/memory_budget.h"
@@ -21,13 +22,12 @@
 #include "tools/options/target_option.h"
 #include "tools/page/memory_svg.h"
 #include "tools/page/walkthrough_page.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 struct ExplainOptions {
-  std::vector<std::string> ops;
+  GraphSource source;
   std::string file, output = "-", precision = "f32", memory_budget, target = "host", svg;
   std::vector<std::string> dims;
   int threads = 0;
@@ -55,10 +55,16 @@ Compilation compiled_for(const ir::Graph& graph, const Machine& machine, const L
   return now;
 }
 
+std::optional<MemoryBudget> budget_of(const ExplainOptions& options, const DimBindings& dims) {
+  std::optional<MemoryBudget> budget = memory_budget(options.memory_budget, dims);
+  if (budget) budget->threads = options.threads > 0 ? options.threads : usable_cpus();
+  return budget;
+}
+
 /// Plans the memory of a run, and draws it if a file is given.
 std::string plan_text(const ir::Graph& graph, const ExplainOptions& options) {
   const DimBindings dims = given_dims(graph, options.dims);
-  LowerOptions lower{.memory = memory_budget(options.memory_budget, dims)};
+  LowerOptions lower{.memory = budget_of(options, dims)};
   if (options.row_chunks) lower.chunks = options.row_chunks;
   Compilation now = begin_compilation(graph, machine_of(Target::named(options.target)),
                                       {.sizes = sizes_for_chunks(lower, dims), .lower = lower, .plan_sizes = dims});
@@ -72,9 +78,7 @@ std::string plan_text(const ir::Graph& graph, const ExplainOptions& options) {
 
 std::string memory_text(const ir::Graph& from, const ExplainOptions& options) {
   const Machine machine = machine_of(Target::host());
-  MemoryBudget budget = *memory_budget(options.memory_budget, given_dims(from, options.dims));
-  budget.threads = options.threads > 0 ? options.threads : usable_cpus();
-  return explain_memory(from, machine, budget);
+  return explain_memory(from, machine, *budget_of(options, given_dims(from, options.dims)));
 }
 
 /// Steps through the graph with the numbers of one run.
@@ -93,10 +97,32 @@ void tell_fusion(const ir::Graph& graph, const ExplainOptions& options) {
   if (options.require_fused) require_fused_attention(lowered.graph, {.decode = machine.fusion.attention_decode});
 }
 
+/// Throws UserError [usage] for an option that has no effect on what is printed.
+void require_effects(const CLI::App& command, const ExplainOptions& options) {
+  struct Kind {
+    bool is_asked;
+    std::string_view name;
+    std::set<std::string> options;
+  };
+  const Kind kinds[] = {
+      {options.html, "--html", {"--html", "--input", "--seed", "--dim"}},
+      {options.memory,
+       "--memory",
+       {"--memory", "--svg", "--target", "--dim", "--chunk-rows", "--memory-budget", "--threads"}},
+      {!options.memory_budget.empty(), "--memory-budget", {"--memory-budget", "--dim", "--threads"}},
+      {options.chunks, "--chunks", {"--chunks", "--chunk-rows", "--dim"}},
+      {options.fusion, "--fusion", {"--fusion", "--require-fused", "--target"}},
+      {true, "the shapes of a graph", {"--all"}},
+  };
+  const Kind& kind = *std::ranges::find_if(kinds, &Kind::is_asked);
+  std::set<std::string> effective{"FILE", "--ops", "--fix-dim", "--output", "--precision"};
+  effective.insert(kind.options.begin(), kind.options.end());
+  require_effective(command, effective, kind.name, "leave it out; lathe explain --help lists what it can print");
+}
+
 void explain(ExplainOptions& options, const CLI::App& command) {
-  if (command.get_option("--target")->count() > 0 && !options.fusion && !options.memory)
-    throw CLI::RequiresError("--target", "--fusion or --memory");
-  const ir::Graph graph = with_precision(load_graph(options.file, load_ops(options.ops)), options.precision);
+  require_effects(command, options);
+  const ir::Graph graph = with_precision(load_graph(options.file, options.source), options.precision);
   if (options.html) {
     if (has_weights(options.file)) options.inputs.insert(options.inputs.begin(), options.file);
     write_text(options.output, html_text(graph, options));
@@ -144,7 +170,7 @@ void add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Print the shape of each value and the reason for it");
   command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   CLI::Option* all = command->add_flag("--all", options->all, "Print repeated layers in full");
   CLI::Option* html = add_html_options(*command, *options);

@@ -5,14 +5,13 @@
 #include "passes/transforms/dce.h"
 #include "tools/commands/commands.h"
 #include "tools/inputs/files.h"
-#include "tools/plugins/op_libraries.h"
 
 namespace lathe::tools {
 
 namespace {
 
 struct GradOptions {
-  std::vector<std::string> ops;
+  GraphSource source;
   std::string file, output = "-";
   std::vector<std::string> of, wrt;
   bool only = false, zeros = false, no_locations = false;
@@ -32,7 +31,7 @@ void run(const GradOptions& options) {
   request.keep_outputs = !options.only;
   request.unused = options.zeros ? ir::Unused::zeros : ir::Unused::error;
   try {
-    const ir::Graph graph = ir::dce(ir::differentiate(load_graph(options.file, load_ops(options.ops)), request));
+    const ir::Graph graph = ir::dce(ir::differentiate(load_graph(options.file, options.source), request));
     write_text(options.output, ir::print(graph, {.locations = !options.no_locations}));
   } catch (const UserError& error) {
     if (error.label() != "grad_wrt_unused") throw;
@@ -46,7 +45,7 @@ void add_grad(CLI::App& app) {
   auto options = std::make_shared<GradOptions>();
   CLI::App* command = app.add_subcommand("grad", "Differentiate a graph: add an output grad.NAME for each gradient");
   command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory")->required();
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command
       ->add_option("--of", options->of,

@@ -12,7 +12,6 @@
 #include "tools/list_stages.h"
 #include "tools/options/arguments.h"
 #include "tools/options/graph_options.h"
-#include "tools/plugins/op_libraries.h"
 #include "tools/streams.h"
 
 namespace lathe::tools {
@@ -20,7 +19,7 @@ namespace lathe::tools {
 namespace {
 
 struct OptOptions {
-  std::vector<std::string> ops;
+  GraphSource source;
   std::string file, output = "-", passes, target, stop_after, reproducer;
   std::vector<std::string> disable;
   PassOptions how;
@@ -53,7 +52,7 @@ void require_among(const std::vector<std::string>& running, const std::string& s
 
 void run(const OptOptions& options) {
   if (options.list) return write_text("-", list_stages(options.target.empty() ? "host" : options.target));
-  const ir::Graph graph = load_graph(options.file, load_ops(options.ops));
+  const ir::Graph graph = load_graph(options.file, options.source);
   ir::Pipeline passes = pipeline_of(options, given_dims(graph, options.how.dims));
   std::vector<std::string> names;
   for (const ir::Pass& pass : passes) names.push_back(pass.name);
@@ -73,7 +72,7 @@ void add_opt(CLI::App& app) {
   auto options = std::make_shared<OptOptions>();
   CLI::App* command = app.add_subcommand("opt", "Run passes on a graph and print the result");
   auto* file = command->add_option("FILE", options->file, "IR text, ONNX or .pt2 file, or model directory");
-  add_ops_option(*command, options->ops);
+  add_source_options(*command, options->source);
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   command->add_option("-p,--passes", options->passes,
                       "Passes to run, in order, such as canonicalize,cse (default: the passes for every target)");

@@ -99,6 +99,14 @@ std::string choose_way_of_keys(const ShardOptions& options, const ir::Graph& gra
   return choice.why;
 }
 
+/// Throws UserError [usage] for options of a form that is not printed.
+void require_effects(const CLI::App& command, const ShardOptions& options) {
+  if (!options.predict && command.get_option("--grow")->count() > 0)
+    throw UserError("--grow has no effect without --predict", "usage", "add --predict, or leave it out");
+  if (options.no_locations && (options.explain || options.predict))
+    throw UserError("--no-locations has no effect on --explain and --predict", "usage", "leave it out");
+}
+
 void run(const ShardOptions& options) {
   const ir::Graph graph = load_graph(options.file);
   shard::ShardOptions parts = options.division.parts();
@@ -165,7 +173,10 @@ void add_shard(CLI::App& app) {
       "Examples:\n"
       "  lathe shard step.lathe --mesh data=4,model=2 --split B:data,h:model,d_ff:model,vocab:model --explain\n"
       "  lathe shard step.lathe --mesh data=8 --split B:data --predict --dim B=64,T=1024 --target cuda:sm_90a\n");
-  command->callback([options] { run(*options); });
+  command->callback([options, command] {
+    require_effects(*command, *options);
+    run(*options);
+  });
 }
 
 }  // namespace lathe::tools

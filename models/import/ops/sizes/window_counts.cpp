@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "models/import/ops/sizes/dim_functions.h"
-#include "models/import/ops/sizes/dim_multiples.h"
+#include "models/import/ops/sizes/input_dims.h"
 
 namespace lathe::importing {
 

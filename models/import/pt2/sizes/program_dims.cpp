@@ -9,7 +9,7 @@
 
 namespace lathe::pt2 {
 
-ProgramDims::ProgramDims(const ExportedProgram& program, importing::DimMultiples& multiples) : multiples_(multiples) {
+ProgramDims::ProgramDims(const ExportedProgram& program, importing::InputDims& input_dims) : input_dims_(input_dims) {
   for (const InputSpec& input : program.inputs) {
     if (input.kind != InputSpec::Kind::user) continue;
     const auto found = program.graph.tensors.find(input.value.text);
@@ -29,7 +29,7 @@ void ProgramDims::add_symbol(const std::string& symbol, std::string name) {
   if (!is_dim_name(name)) name = "dim_" + name;
   const std::string base = name;
   for (int i = 2; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", base, i);
-  symbols_.emplace(symbol, multiples_.apply(Dim(name)));
+  symbols_.emplace(symbol, input_dims_.apply(Dim(name)));
 }
 
 std::optional<Dim> ProgramDims::dim(const SizeText& size) const {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ir/support/shape.h"
-#include "models/import/ops/sizes/dim_multiples.h"
+#include "models/import/ops/sizes/input_dims.h"
 #include "models/import/pt2/program/exported_program.h"
 
 namespace lathe::pt2 {
@@ -14,7 +14,7 @@ namespace lathe::pt2 {
 /// is the size of an input is called "<input>_<dim>", for the first such input; others keep their names.
 class ProgramDims {
  public:
-  ProgramDims(const ExportedProgram& program, importing::DimMultiples& multiples);
+  ProgramDims(const ExportedProgram& program, importing::InputDims& input_dims);
 
   /// Returns a size of the file; nothing if it is no polynomial of sizes of inputs.
   std::optional<Dim> dim(const SizeText& size) const;
@@ -26,7 +26,7 @@ class ProgramDims {
  private:
   void add_symbol(const std::string& symbol, std::string name);
 
-  importing::DimMultiples& multiples_;
+  importing::InputDims& input_dims_;
   std::map<std::string, Dim, std::less<>> symbols_;
   std::set<std::string> taken_;
 };
