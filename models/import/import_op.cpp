@@ -109,6 +109,16 @@ void recognize(Results& results) {
   }
 }
 
+/// Notes with results that are computed at run time which multiple makes them known at import: of a quotient of
+/// sizes, and of all that follows from it.
+void note_multiples(const OpCall& call, Results& results) {
+  std::optional<NeededMultiple> needed = call.needed_multiple();
+  for (std::size_t i = 0; i < call.count() && !needed; ++i) needed = call.operands()[i].needed_multiple();
+  if (!needed) return;
+  for (Value& result : results)
+    if (result.computed()) result.set_needed_multiple(*needed);
+}
+
 }  // namespace
 
 Results import_op(const OpRecord& record, const OpCall& call) {
@@ -124,6 +134,7 @@ Results import_op(const OpRecord& record, const OpCall& call) {
   Results results = record.build(call);
   call.require_all_read();
   recognize(results);
+  note_multiples(call, results);
   return results;
 }
 

@@ -10,6 +10,7 @@ struct Value::State {
   std::optional<HostTensor> numbers = {};
   std::optional<DimTensor> dims = {};    ///< if not all of them are numbers
   std::function<Tensor()> declare = {};  ///< of a parameter or state
+  std::optional<NeededMultiple> needed = {};
 };
 
 Value::Value(const Tensor& tensor) : state_(std::make_shared<State>(State{.tensor = tensor})) {}
@@ -63,6 +64,10 @@ Tensor Value::in(const Graph& graph) const {
                                        : state_->dims->in(graph);
   return *state_->tensor;
 }
+
+std::optional<NeededMultiple> Value::needed_multiple() const { return state_ ? state_->needed : std::nullopt; }
+
+void Value::set_needed_multiple(const NeededMultiple& needed) { state_->needed = needed; }
 
 Tensor literal(const Graph& graph, const HostTensor& numbers) {
   const Shape shape(std::vector<Dim>(numbers.shape().begin(), numbers.shape().end()));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/import/dim_tensor.h"
+#include "models/import/size_multiple.h"
 
 namespace lathe::importing {
 
@@ -40,6 +41,10 @@ class Value {
   /// Returns the value as a tensor of the graph, which it joins at the first call. In the body of a loop, a value
   /// from around the loop is returned as it is, and a constant joins the body.
   Tensor in(const Graph& graph) const;
+
+  /// A multiple that a dim must be so that a value that is computed at run time is known at import instead.
+  std::optional<NeededMultiple> needed_multiple() const;
+  void set_needed_multiple(const NeededMultiple& needed);
 
  private:
   struct State;

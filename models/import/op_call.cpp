@@ -28,6 +28,15 @@ void OpCall::fail(std::string_view message, std::string_view label, std::string_
   throw UserError(node_.location, node_.op, message, label, hint);
 }
 
+void OpCall::note_division(const Dim& a, const Dim& b) const {
+  if (!needed_ && b.value()) needed_ = importing::needed_multiple(a, *b.value());
+}
+
+void OpCall::fail_size(std::string_view message, const std::optional<NeededMultiple>& needed,
+                       std::string_view hint) const {
+  throw_size_error(UserError(node_.location, node_.op, message, "import_size", hint), needed);
+}
+
 const Value& OpCall::operand(std::size_t i) const {
   if (!has(i)) fail(fmt::format("operand {} is missing", i), "import_operand", "the op requires it");
   return operands_[i];
@@ -58,9 +67,9 @@ const HostTensor& OpCall::numbers(std::size_t i, std::string_view name) const {
 std::vector<Dim> OpCall::dims(std::size_t i, std::string_view name) const {
   std::optional<DimTensor> found = operand(i).dims();
   if (!found)
-    fail(fmt::format("{} depends on values that are computed at run time", name), "import_size",
-         "sizes must follow from constants and from the sizes of inputs; the latter can be fixed with --fix-dim "
-         "NAME=SIZE or ImportOptions::sizes");
+    fail_size(fmt::format("{} depends on values that are computed at run time", name), operand(i).needed_multiple(),
+              "sizes must follow from constants and from the sizes of inputs; the latter can be fixed with --fix-dim "
+              "NAME=SIZE or ImportOptions::sizes");
   return std::move(found->elements);
 }
 

@@ -76,6 +76,13 @@ class OpCall {
   /// Returns an axis counted from the front. Throws [import_attribute] unless it is in [-rank, rank).
   int axis(std::int64_t axis, int rank) const;
 
+  /// Notes that the result would be known at import if `b` divided `a`.
+  void note_division(const Dim& a, const Dim& b) const;
+  const std::optional<NeededMultiple>& needed_multiple() const { return needed_; }
+
+  /// Throws [import_size] at the node, as a SizeMultiple if a multiple avoids the error.
+  [[noreturn]] void fail_size(std::string_view message, const std::optional<NeededMultiple>& needed,
+                              std::string_view hint = {}) const;
   /// Throws a UserError at the node.
   [[noreturn]] void fail(std::string_view message, std::string_view label = "import_unsupported",
                          std::string_view hint = {}) const;
@@ -90,6 +97,7 @@ class OpCall {
   std::vector<Value> operands_;
   Graph graph_;
   mutable std::set<std::string_view> read_;  ///< names in node_.attributes
+  mutable std::optional<NeededMultiple> needed_;
 };
 
 }  // namespace lathe::importing

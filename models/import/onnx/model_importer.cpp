@@ -6,7 +6,7 @@
 
 #include "ir/support/error.h"
 #include "models/import/fixed_input.h"
-#include "models/import/kept_tensor.h"
+#include "models/import/stored/kept_tensor.h"
 
 namespace lathe::onnx {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "ir/support/tensors/host_tensor.h"
-#include "models/import/mapped_tensor.h"
 #include "models/import/onnx/onnx_model.h"
+#include "models/import/stored/mapped_tensor.h"
 
 namespace lathe::onnx {
 

@@ -30,4 +30,27 @@ Tensor interpolated(const Tensor& x, int axis, std::int64_t factor) {
   return stack(phases, axis + 1).reshape(shape);
 }
 
+std::optional<std::int64_t> exact_divisor(double factor) {
+  constexpr std::int64_t most = 4096;
+  for (std::int64_t k = 2; k <= most; k *= 2)
+    if (factor * static_cast<double>(k) == 1) return k;
+  return std::nullopt;
+}
+
+Tensor element_of_groups(const Tensor& x, int axis, std::int64_t divisor, std::int64_t at) {
+  const std::optional<Dim> groups = x.size(axis).divided_by(divisor);
+  Shape shape;
+  for (int i = 0; i < x.rank(); ++i) {
+    shape.push_back(i == axis ? *groups : x.size(i));
+    if (i == axis) shape.push_back(divisor);
+  }
+  return x.reshape(shape).slice(axis + 1, at, at + 1).squeeze(axis + 1);
+}
+
+Tensor centers_of_groups(const Tensor& x, int axis, std::int64_t divisor) {
+  const std::int64_t middle = divisor / 2;
+  const Tensor right = element_of_groups(x, axis, divisor, middle);
+  return divisor % 2 == 1 ? right : (element_of_groups(x, axis, divisor, middle - 1) + right) * 0.5;
+}
+
 }  // namespace lathe::importing

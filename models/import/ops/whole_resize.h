@@ -2,7 +2,7 @@
 
 #include "models/import/op_call.h"
 
-/// Resizing by whole factors, which is possible for dims of any size.
+/// Resizing by whole factors, and by 1 / k of a multiple of k, which is possible for dims of unknown size.
 namespace lathe::importing {
 
 /// Returns outputs / inputs if it is the same whole number of at least 1 for all sizes.
@@ -14,5 +14,14 @@ Tensor repeated(const Tensor& x, int axis, std::int64_t factor);
 /// Interpolates between the centers of elements (half-pixel coordinates): output factor * i + p is at
 /// i + (p + 0.5) / factor - 0.5. Outputs before the first center and after the last one have its value.
 Tensor interpolated(const Tensor& x, int axis, std::int64_t factor);
+
+/// Returns k for a factor of 1 / k, where k is a power of two of at least 2, so that the factor is exact.
+std::optional<std::int64_t> exact_divisor(double factor);
+
+/// Returns element `at` of each group of `divisor` adjacent elements of a dim, whose size is a multiple of it.
+Tensor element_of_groups(const Tensor& x, int axis, std::int64_t divisor, std::int64_t at);
+
+/// Interpolates at the centers of these groups.
+Tensor centers_of_groups(const Tensor& x, int axis, std::int64_t divisor);
 
 }  // namespace lathe::importing

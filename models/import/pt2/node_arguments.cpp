@@ -46,8 +46,13 @@ Value ProgramImporter::sizes(const Values& values, const NodePart& node, const N
     const std::string& name = std::get<std::string>(size);
     const std::optional<DimTensor> known = value_of(values, node, name).dims();
     if (!known || known->elements.size() != 1)
-      fail(node, fmt::format("the size '{}' in {} is no polynomial of the sizes of inputs", name, argument.name),
-           "import_size", "sizes must follow from the sizes of inputs by sums, products and exact quotients");
+      importing::throw_size_error(
+          UserError(location(node), op_of(node.target).second,
+                    fmt::format("the size '{}' in {} is no polynomial of the sizes of inputs", name, argument.name),
+                    "import_size",
+                    "sizes must follow from the sizes of inputs by sums, products and quotients; they can be fixed "
+                    "with --fix-dim NAME=SIZE or ImportOptions::sizes"),
+          value_of(values, node, name).needed_multiple());
     dims.elements.push_back(known->elements[0]);
   }
   return Value(std::move(dims));

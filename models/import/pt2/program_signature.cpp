@@ -5,9 +5,9 @@
 #include "ir/support/error.h"
 #include "ir/tensor/binding.h"
 #include "models/import/fixed_input.h"
-#include "models/import/kept_tensor.h"
 #include "models/import/pt2/program_importer.h"
 #include "models/import/pt2/sizes/size_guards.h"
+#include "models/import/stored/kept_tensor.h"
 
 /// The inputs and outputs of a program, and the conditions on their sizes.
 namespace lathe::pt2 {

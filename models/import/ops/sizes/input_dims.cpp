@@ -5,14 +5,14 @@
 
 namespace lathe::importing {
 
-bool InputDims::add(const SizeMultiple& needed) {
+bool InputDims::add(const NeededMultiple& needed) {
   constexpr std::int64_t most = 1 << 20;
-  const auto known = names_.find(needed.dim());
-  const std::string name = known == names_.end() ? needed.dim() : known->second;
+  const auto known = names_.find(needed.dim);
+  const std::string name = known == names_.end() ? needed.dim : known->second;
   if (!sizes_.contains(name)) return false;
   std::int64_t& factor = factors_.try_emplace(name, 1).first->second;
-  if (needed.factor() < 2 || factor > most / needed.factor()) return false;
-  factor *= needed.factor();
+  if (needed.factor < 2 || factor > most / needed.factor) return false;
+  factor *= needed.factor;
   return !sizes_.contains(fmt::format("{}_div_{}", name, factor));
 }
 

@@ -5,24 +5,9 @@
 #include <string>
 
 #include "ir/support/dim.h"
-#include "ir/support/error.h"
+#include "models/import/size_multiple.h"
 
 namespace lathe::importing {
-
-/// An error for a size that must be a multiple of a number, such as the height of an image of a stride: otherwise the
-/// number of windows is no polynomial of sizes. The import can start again with such a size.
-class SizeMultiple : public UserError {
- public:
-  SizeMultiple(const UserError& error, std::string dim, std::int64_t factor)
-      : UserError(error), dim_(std::move(dim)), factor_(factor) {}
-
-  const std::string& dim() const { return dim_; }
-  std::int64_t factor() const { return factor_; }
-
- private:
-  std::string dim_;
-  std::int64_t factor_;
-};
 
 /// The named dims of a model's inputs. Some are numbers that the caller chose, others multiples: "height" is
 /// 8*height_div_8.
@@ -32,7 +17,7 @@ class InputDims {
   explicit InputDims(DimBindings sizes) : fixed_(std::move(sizes)) {}
 
   /// Makes a dim a larger multiple. Returns false if there is a limit to it.
-  bool add(const SizeMultiple& needed);
+  bool add(const NeededMultiple& needed);
   /// Returns a size of an input with these dims. Its dims may become multiples later.
   Dim apply(const Dim& size);
   /// Throws UserError [dim_unknown] if no input of `file` has a chosen size. Must be called after all inputs.
@@ -52,8 +37,8 @@ auto with_input_dims(const DimBindings& sizes, const auto& import) {
   for (InputDims dims(sizes);;) {
     try {
       return import(dims);
-    } catch (const SizeMultiple& needed) {
-      if (!dims.add(needed)) throw;
+    } catch (const SizeMultiple& error) {
+      if (!dims.add(error.needed())) throw;
     }
   }
 }

@@ -2,23 +2,16 @@
 
 #include <fmt/core.h>
 
-#include <numeric>
-
 #include "models/import/ops/sizes/dim_functions.h"
-#include "models/import/ops/sizes/input_dims.h"
 
 namespace lathe::importing {
 
 void require_multiple(const OpCall& call, int dim, const Dim& size, std::int64_t stride) {
-  for (const Dim::Term& term : size.unnamed().terms()) {
-    if (term.monomial.empty() || stride < 2 || term.coefficient % stride == 0) continue;
-    const UserError error(
-        call.node().location, call.node().op,
+  if (const auto needed = needed_multiple(size, stride))
+    call.fail_size(
         fmt::format("the number of windows along dim {} of size {} at a stride of {} is not known to be whole", dim,
                     size.to_string(), stride),
-        "import_size", fmt::format("export the model with a fixed size, or with a multiple of {}", stride));
-    throw SizeMultiple(error, term.monomial[0].first, stride / std::gcd(term.coefficient, stride));
-  }
+        needed, fmt::format("export the model with a fixed size, or with a multiple of {}", stride));
 }
 
 std::int64_t ceil_excess(const Dim& size, std::int64_t high, std::int64_t extent, std::int64_t stride) {

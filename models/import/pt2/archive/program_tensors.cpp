@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "ir/support/error.h"
-#include "models/import/mapped_tensor.h"
 #include "models/import/pt2/program/read_arguments.h"
+#include "models/import/stored/mapped_tensor.h"
 #include "runtime/files/strict_json.h"
 
 namespace lathe::pt2 {

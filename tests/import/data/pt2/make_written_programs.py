@@ -69,6 +69,18 @@ class Strided(nn.Module):
         return flat, linear, near, mean, x[:, :, x.shape[2] // 4 :], *ceil
 
 
+class Quotients(nn.Module):
+    """Sizes that are quotients of the sizes of the input, or their remainders."""
+
+    def forward(self, x):
+        n, s, w = x.shape
+        first, second = x.chunk(2, 1)
+        padded = F.pad(x, (0, 0, 0, (4 - s % 4) % 4)).reshape(n, s // 4, 4, w).sum(2)
+        image = x[:, None]
+        near, linear = F.interpolate(image, scale_factor=0.5), F.interpolate(image, size=(s // 3, w // 2), mode="bilinear")
+        return x[:, : s // 2] - first, second.unflatten(1, (-1, 3)), padded, near, linear
+
+
 class Decoder(nn.Module):
     """A decoder whose buffers hold the keys and values of 24 positions."""
 
@@ -125,5 +137,7 @@ if __name__ == "__main__":
     write("written", Written(), [{"x": torch.randn(n, 3)} for n in (2, 3)], {"x": {0: DYNAMIC}}, gradients=False)
     runs = [{"x": torch.randn(n, 3, h, w)} for n, h, w in ((2, 24, 18), (1, 12, 30))]
     write("strided", Strided().eval(), runs, {"x": {0: DYNAMIC, 2: DYNAMIC, 3: DYNAMIC}}, gradients=False)
+    runs = [{"x": torch.randn(n, s, w)} for n, s, w in ((2, 12, 4), (1, 24, 6))]
+    write("quotients", Quotients(), runs, {"x": {0: DYNAMIC, 1: DYNAMIC, 2: DYNAMIC}}, gradients=False)
     decoder("static_decoder", False)
     decoder("static_decoder_core", True)

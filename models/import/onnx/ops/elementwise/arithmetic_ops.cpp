@@ -65,7 +65,11 @@ std::optional<Dim> dim_quotient(const OpCall& call, const Dim& a, const Dim& b) 
 
 std::optional<DimTensor> folded_quotient(const OpCall& call) {
   const DimTensor a = *call.operand(0).dims(), b = *call.operand(1).dims();
-  return combine(a, b, a.dtype, [&](const Dim& x, const Dim& y) { return dim_quotient(call, x, y); });
+  return combine(a, b, a.dtype, [&](const Dim& x, const Dim& y) {
+    const std::optional<Dim> result = dim_quotient(call, x, y);
+    if (!result) call.note_division(x, y);
+    return result;
+  });
 }
 
 template <class Op>
@@ -86,6 +90,19 @@ Results mod(const OpCall& call) {
   if (is_float(a.dtype())) return {importing::float_remainder(a, b, truncates)};
   return {widened(
       [&](const Tensor& x, const Tensor& y) { return truncates ? x % y : importing::floor_remainder(x, y); }, a, b)};
+}
+
+/// Remainders of sizes that are not negative are the same for both kinds of rounding.
+std::optional<DimTensor> folded_mod(const OpCall& call) {
+  const bool truncates = call.flag("fmod", false);
+  const DimTensor a = *call.operand(0).dims(), b = *call.operand(1).dims();
+  return combine(a, b, a.dtype, [&](const Dim& x, const Dim& y) -> std::optional<Dim> {
+    const importing::Sign sign = importing::sign_of(x);
+    if (truncates && sign != importing::Sign::positive && sign != importing::Sign::not_negative) return std::nullopt;
+    std::optional<Dim> rest = importing::remainder(x, y);
+    if (!rest) call.note_division(x, y);
+    return rest;
+  });
 }
 
 /// The result has the dtype of the base. Powers of integers are exact below 2^53.
@@ -138,7 +155,7 @@ std::span<const OpRecord> arithmetic_ops() {
       {"Sub", 7, latest, "", arithmetic<Sub>, Moves::none, folded<Sub>},
       {"Mul", 7, latest, "", arithmetic<Mul>, Moves::none, folded<Mul>},
       {"Div", 7, latest, "", arithmetic<Div>, Moves::none, folded_quotient},
-      {"Mod", 10, latest, "fmod", mod},
+      {"Mod", 10, latest, "fmod", mod, Moves::none, folded_mod},
       {"Pow", 7, latest, "", power},
       {"Neg", 6, latest, "", negate, Moves::none, folded_negation},
       {"Abs", 6, latest, "", absolute},

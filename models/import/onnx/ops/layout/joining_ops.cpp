@@ -29,7 +29,8 @@ std::vector<Dim> part_sizes(const OpCall& call, const Dim& whole) {
   if (count != results) call.fail(fmt::format("{} outputs for {} parts", results, count), "import_attribute");
   if (const std::optional<Dim> equal = whole.divided_by(count)) return std::vector<Dim>(count, *equal);
   if (!whole.value())
-    call.fail(fmt::format("the size {} is not a multiple of {} parts", whole.to_string(), count), "import_size");
+    call.fail_size(fmt::format("the size {} is not known to be a multiple of {} parts", whole.to_string(), count),
+                   importing::needed_multiple(whole, count));
   const std::int64_t size = (*whole.value() + count - 1) / count;
   std::vector<Dim> sizes(static_cast<std::size_t>(count), Dim(size));
   const std::int64_t rest = *whole.value() - size * (count - 1);

@@ -6,6 +6,7 @@
 
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
+#include "models/import/ops/sizes/size_checks.h"
 #include "models/import/ops/whole_resize.h"
 
 /// Resize is separable: along each axis, the result is a matrix [outputs, inputs] times the elements. The matrix
@@ -24,6 +25,7 @@ struct ResizedAxis {
   double roi_start = 0, roi_end = 1;
   Dim size = 1;             ///< of the input
   std::int64_t factor = 0;  ///< outputs of each input, for an unknown size
+  Dim parts = 0;            ///< outputs of a larger unknown size
   Dim copies = 0;           ///< of the only input, for an unknown number of outputs
 };
 
@@ -149,7 +151,7 @@ ResizeOptions resize_options(const OpCall& call) {
 }
 
 [[noreturn]] void fail_unknown(const OpCall& call, const ResizedAxis& a, std::string_view result) {
-  call.fail(fmt::format("dim {} has the unknown size {} and becomes {}, which is not a whole multiple", a.axis,
+  call.fail(fmt::format("dim {} has the unknown size {} and becomes {}, which is no whole multiple or part", a.axis,
                         a.size.to_string(), result),
             "import_size", "give the resized dims fixed sizes when you export the model");
 }
@@ -167,8 +169,12 @@ std::pair<std::vector<ResizedAxis*>, Ints> take_unknown_sizes(const OpCall& call
       axes[i].copies = sizes[i];
     } else {
       const std::optional<std::int64_t> factor = importing::whole_factor(axes[i].size, sizes[i]);
-      if (!factor) fail_unknown(call, axes[i], sizes[i].to_string());
-      axes[i].factor = *factor;
+      if (!factor && !importing::whole_factor(sizes[i], axes[i].size))
+        fail_unknown(call, axes[i], sizes[i].to_string());
+      if (factor)
+        axes[i].factor = *factor;
+      else
+        axes[i].parts = sizes[i];
     }
   }
   return known;
@@ -203,6 +209,15 @@ void take_scales(const OpCall& call, std::vector<ResizedAxis>& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (!(scales[i] > 0)) call.fail("a scale is not positive", "import_operand");
     axes[i].scale = scales[i];
+    if (const auto divisor = importing::exact_divisor(scales[i]); divisor && !axes[i].size.value()) {
+      const std::optional<Dim> quotient = axes[i].size.divided_by(*divisor);
+      if (!quotient)
+        call.fail_size(
+            fmt::format("the size {} is not known to be a multiple of {}", axes[i].size.to_string(), *divisor),
+            importing::needed_multiple(axes[i].size, *divisor));
+      axes[i].parts = *quotient;
+      continue;
+    }
     if (!axes[i].size.value()) {
       if (scales[i] < 1 || scales[i] > 4096 || scales[i] != std::floor(scales[i]))
         fail_unknown(call, axes[i], fmt::format("{} times as large", scales[i]));
@@ -239,23 +254,48 @@ std::vector<ResizedAxis> resized_axes(const OpCall& call, const Tensor& x, const
   return axes;
 }
 
+[[noreturn]] void fail_mode(const OpCall& call, const ResizeOptions& o, const ResizedAxis& a) {
+  call.fail(fmt::format("dim {} has the unknown size {}, and is resized in the mode {} with {} coordinates", a.axis,
+                        a.size.to_string(), o.mode, o.coordinates),
+            "import_size", "give the resized dims fixed sizes when you export the model");
+}
+
+bool has_centers(const ResizeOptions& o) {
+  return o.coordinates == "half_pixel" || o.coordinates == "pytorch_half_pixel" ||
+         o.coordinates == "half_pixel_symmetric";
+}
+
+/// Resizes a dim of unknown size to a whole part of it.
+Tensor shrunk(const OpCall& call, const Tensor& x, const ResizeOptions& o, const ResizedAxis& a) {
+  const std::int64_t divisor = *importing::whole_factor(a.parts, a.size);
+  const bool is_centered = has_centers(o);
+  if (o.antialias || (!is_centered && o.coordinates != "asymmetric")) fail_mode(call, o, a);
+  if (o.coordinates == "pytorch_half_pixel")  // the position in a result of one element is 0
+    importing::require_at_least(call, 2, a.parts,
+                                fmt::format("the resized dim {} must have 2 or more elements", a.axis));
+  const bool takes_right = o.nearest == "ceil" || o.nearest == "round_prefer_ceil";
+  const std::int64_t center = takes_right ? divisor / 2 : (divisor - 1) / 2;
+  if (o.mode == "nearest") return importing::element_of_groups(x, a.axis, divisor, is_centered ? center : 0);
+  if (o.mode != "linear") fail_mode(call, o, a);
+  return is_centered ? importing::centers_of_groups(x, a.axis, divisor)
+                     : importing::element_of_groups(x, a.axis, divisor, 0);
+}
+
 /// Resizes a dim of unknown size, or to one.
 Tensor stretched(const OpCall& call, const Tensor& x, const ResizeOptions& o, const ResizedAxis& a) {
   if (a.factor == 1) return x;
-  const bool has_centers = o.coordinates == "half_pixel" || o.coordinates == "pytorch_half_pixel" ||
-                           o.coordinates == "half_pixel_symmetric";
+  if (!a.parts.is(0)) return shrunk(call, x, o, a);
   if (a.factor == 0 && o.coordinates != "tf_crop_and_resize") {
     Shape shape = x.shape();
     shape.set(a.axis, a.copies);
     return x.expand(shape);
   }
   if (o.mode == "nearest" &&
-      (has_centers ? o.nearest.starts_with("round") : o.coordinates == "asymmetric" && o.nearest == "floor"))
+      (has_centers(o) ? o.nearest.starts_with("round") : o.coordinates == "asymmetric" && o.nearest == "floor"))
     return importing::repeated(x, a.axis, a.factor);
-  if (o.mode == "linear" && has_centers && !o.excludes_outside) return importing::interpolated(x, a.axis, a.factor);
-  call.fail(fmt::format("dim {} has the unknown size {}, and is resized in the mode {} with {} coordinates", a.axis,
-                        a.size.to_string(), o.mode, o.coordinates),
-            "import_size", "give the resized dims fixed sizes when you export the model");
+  if (o.mode == "linear" && has_centers(o) && !o.excludes_outside)
+    return importing::interpolated(x, a.axis, a.factor);
+  fail_mode(call, o, a);
 }
 
 Results resize_op(const OpCall& call) {
@@ -265,7 +305,7 @@ Results resize_op(const OpCall& call) {
   Tensor y = x;
   for (const ResizedAxis& a : resized_axes(call, x, o)) {
     const bool is_whole = a.roi_start == 0 && a.roi_end == 1;
-    if (a.factor != 0 || !a.copies.is(0))
+    if (a.factor != 0 || !a.copies.is(0) || !a.parts.is(0))
       y = stretched(call, y, o, a);
     else if (a.scale != 1 || a.inputs != a.outputs || !is_whole)
       y = resized(call, y, o, a);

@@ -96,8 +96,8 @@ Results chunk_op(const OpCall& call) {
   const Dim whole = x.size(axis).unnamed();
   if (const std::optional<Dim> equal = whole.divided_by(chunks)) return equal_parts(call, *equal);
   if (!whole.value())
-    call.fail(fmt::format("the size {} is not known to be a multiple of {} chunks", whole.to_string(), chunks),
-              "import_size");
+    call.fail_size(fmt::format("the size {} is not known to be a multiple of {} chunks", whole.to_string(), chunks),
+                   importing::needed_multiple(whole, chunks));
   return equal_parts(call, (*whole.value() + chunks - 1) / chunks);
 }
 

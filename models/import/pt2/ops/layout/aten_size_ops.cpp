@@ -46,6 +46,15 @@ template <class Op>
 std::optional<DimTensor> folded(const OpCall& call) {
   return combine(*call.operand(0).dims(), *call.operand(1).dims(), i64, Op());
 }
+/// Quotients and remainders are known at import if the divisor divides the size.
+template <class Op>
+std::optional<DimTensor> folded_division(const OpCall& call) {
+  return combine(*call.operand(0).dims(), *call.operand(1).dims(), i64, [&](const Dim& a, const Dim& b) {
+    const auto result = Op()(a, b);
+    if (!result) call.note_division(a, b);
+    return result;
+  });
+}
 template <class Op>
 std::optional<DimTensor> folded_comparison(const OpCall& call) {
   return combine(*call.operand(0).dims(), *call.operand(1).dims(), boolean, Op());
@@ -187,8 +196,8 @@ std::span<const OpRecord> operator_ops() {
       aten("add", "a b", "", arithmetic<SizeAdd>, Moves::none, folded<SizeAdd>),
       aten("sub", "a b", "", arithmetic<SizeSub>, Moves::none, folded<SizeSub>),
       aten("mul", "a b", "", arithmetic<SizeMul>, Moves::none, folded<SizeMul>),
-      aten("floordiv", "a b", "", arithmetic<SizeFloorDiv>, Moves::none, folded<SizeFloorDiv>),
-      aten("mod", "a b", "", arithmetic<SizeMod>, Moves::none, folded<SizeMod>),
+      aten("floordiv", "a b", "", arithmetic<SizeFloorDiv>, Moves::none, folded_division<SizeFloorDiv>),
+      aten("mod", "a b", "", arithmetic<SizeMod>, Moves::none, folded_division<SizeMod>),
       aten("pow", "a b", "", arithmetic<SizePow>, Moves::none, folded<SizePow>),
       aten("truediv", "a b", "", true_quotient),
       aten("neg", "a", "", negative, Moves::none, folded_negative),

@@ -111,7 +111,8 @@ Results unflatten(const OpCall& call) {
   for (const Dim& size : sizes) {
     const std::optional<Dim> inferred = size.is(-1) ? x.size(axis).divided_by(known) : size;
     if (!inferred)
-      call.fail(fmt::format("{} is no multiple of {}", x.size(axis).to_string(), known.to_string()), "import_size");
+      call.fail_size(fmt::format("{} is no multiple of {}", x.size(axis).to_string(), known.to_string()),
+                     importing::needed_multiple(x.size(axis), known.value().value_or(1)));
     shape.push_back(*inferred);
   }
   for (int i = axis + 1; i < x.rank(); ++i) shape.push_back(x.size(i));

@@ -76,44 +76,51 @@ Results adaptive_pool2d(const OpCall& call) {
   return {x.rank() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool2d(x.unsqueeze(0), size).squeeze(0)};
 }
 
+/// Returns a size times a factor, which must be whole.
+Dim resized_size(const OpCall& call, const Dim& size, double factor) {
+  if (const auto divisor = importing::exact_divisor(factor); divisor && !size.value()) {
+    if (const std::optional<Dim> quotient = size.divided_by(*divisor)) return *quotient;
+    call.fail_size(fmt::format("the size {} is not known to be a multiple of {}", size.to_string(), *divisor),
+                   importing::needed_multiple(size, *divisor));
+  }
+  const double wanted = size.value() ? static_cast<double>(*size.value()) * factor : factor;
+  if (!(wanted >= 1 && wanted < 0x1p31) || wanted != std::floor(wanted))
+    call.fail(fmt::format("the factor {} does not give a whole size", factor), "import_size");
+  return size.value() ? Dim(static_cast<std::int64_t>(wanted)) : size * Dim(static_cast<std::int64_t>(wanted));
+}
+
 /// Returns the sizes of the spatial dims after a resize: operand 1, or those that factors give.
 std::vector<Dim> resized_sizes(const OpCall& call, const Tensor& x) {
   if (call.has(1)) return call.dims(1, "output_size");
   const auto* factors = call.find<std::vector<double>>("scale_factors");
   if (!factors) call.fail("neither output_size nor scale_factors is given", "import_operand");
   std::vector<Dim> sizes;
-  for (std::size_t i = 0; i < factors->size(); ++i) {
-    const double factor = (*factors)[i];
-    const Dim size = x.size(static_cast<int>(i) + 2).unnamed();
-    const double wanted = size.value() ? static_cast<double>(*size.value()) * factor : factor;
-    if (!(wanted >= 1 && wanted < 0x1p31) || wanted != std::floor(wanted))
-      call.fail(fmt::format("the factor {} does not give a whole size", factor), "import_size");
-    sizes.push_back(size.value() ? Dim(static_cast<std::int64_t>(wanted))
-                                 : size * Dim(static_cast<std::int64_t>(wanted)));
-  }
+  for (std::size_t i = 0; i < factors->size(); ++i)
+    sizes.push_back(resized_size(call, x.size(static_cast<int>(i) + 2).unnamed(), (*factors)[i]));
   return sizes;
 }
 
-/// Unknown sizes are stretched by whole factors.
-Tensor stretched(const OpCall& call, Tensor x, const std::vector<Dim>& sizes, const InterpolateOptions& options) {
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const int axis = static_cast<int>(i) + 2;
-    const Dim size = x.size(axis).unnamed();
-    if (size.is(1)) {  // its only element
-      Shape shape = x.shape();
-      shape.set(axis, sizes[i]);
-      x = x.expand(shape);
-      continue;
-    }
-    const std::optional<std::int64_t> factor = importing::whole_factor(size, sizes[i]);
-    if (!factor || (options.align_corners && *factor != 1))
-      call.fail(fmt::format("dim {} of size {} becomes {}{}", axis, size.to_string(), sizes[i].to_string(),
-                            options.align_corners ? " with align_corners" : ", which is not a whole multiple"),
-                "import_size", "export the model with fixed sizes");
-    x = options.mode == Interpolation::nearest ? importing::repeated(x, axis, *factor)
-                                               : importing::interpolated(x, axis, *factor);
+/// Resizes a dim of unknown size to a multiple or a part of it.
+Tensor stretched(const OpCall& call, const Tensor& x, int axis, const Dim& to, const InterpolateOptions& options) {
+  const Dim size = x.size(axis).unnamed();
+  if (size == to) return x;
+  if (size.is(1)) {  // its only element
+    Shape shape = x.shape();
+    shape.set(axis, to);
+    return x.expand(shape);
   }
-  return x;
+  const bool is_nearest = options.mode == Interpolation::nearest;
+  if (options.align_corners)
+    call.fail(fmt::format("dim {} of size {} becomes {} with align_corners", axis, size.to_string(), to.to_string()),
+              "import_size", "export the model with fixed sizes");
+  if (const auto factor = importing::whole_factor(size, to))
+    return is_nearest ? importing::repeated(x, axis, *factor) : importing::interpolated(x, axis, *factor);
+  if (const auto divisor = importing::whole_factor(to, size))
+    return is_nearest ? importing::element_of_groups(x, axis, *divisor, 0)
+                      : importing::centers_of_groups(x, axis, *divisor);
+  call.fail(fmt::format("dim {} of size {} becomes {}, which is no whole multiple or part", axis, size.to_string(),
+                        to.to_string()),
+            "import_size", "export the model with fixed sizes");
 }
 
 /// Resizes to a size, or by factors that give whole sizes.
@@ -124,8 +131,13 @@ Results resized(const OpCall& call, Interpolation mode) {
   const std::vector<Dim> sizes = resized_sizes(call, x);
   options.size.numbers.clear();
   for (std::size_t i = 0; i < sizes.size() && static_cast<int>(i) + 2 < x.rank(); ++i) {
-    if (!sizes[i].value() || !x.size(static_cast<int>(i) + 2).value()) return {stretched(call, x, sizes, options)};
-    options.size.numbers.push_back(*sizes[i].value());
+    if (sizes[i].value() && x.size(static_cast<int>(i) + 2).value()) {
+      options.size.numbers.push_back(*sizes[i].value());
+      continue;
+    }
+    Tensor y = x;
+    for (std::size_t k = 0; k < sizes.size(); ++k) y = stretched(call, y, static_cast<int>(k) + 2, sizes[k], options);
+    return {y};
   }
   return {interpolate(x, options)};
 }

@@ -1,4 +1,4 @@
-#include "models/import/mapped_tensor.h"
+#include "models/import/stored/mapped_tensor.h"
 
 #include <fmt/core.h>
 

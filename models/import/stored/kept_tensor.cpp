@@ -1,4 +1,4 @@
-#include "models/import/kept_tensor.h"
+#include "models/import/stored/kept_tensor.h"
 
 namespace lathe::importing {
 
