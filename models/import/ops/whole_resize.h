@@ -21,7 +21,7 @@ std::optional<std::int64_t> exact_divisor(double factor);
 /// Returns element `at` of each group of `divisor` adjacent elements of a dim, whose size is a multiple of it.
 Tensor element_of_groups(const Tensor& x, int axis, std::int64_t divisor, std::int64_t at);
 
-/// Interpolates at the centers of these groups.
+/// Interpolates at the center of each group of `divisor` adjacent elements.
 Tensor centers_of_groups(const Tensor& x, int axis, std::int64_t divisor);
 
 }  // namespace lathe::importing
