@@ -64,6 +64,13 @@ TEST_CASE("program errors: writes in place that other values see") {
                R"({"name": "slice_1"}}, "kind": 1}, {"name": "dim", "arg": {"as_ints": [1])");
   CHECK_THAT(error_of(late), Contains("the op aten.index_copy_, which writes to an input, a parameter, or a tensor "
                                       "with views that are read later: /index_copy_\n"));
+  // A slice is read after another slice of the same value was written.
+  ProgramFile sliced("sliced");
+  sliced.replace(graph, R"({"as_tensor": {"name": "div_"}}, {"as_tensor": {"name": "sum_2"}})",
+                 R"({"as_tensor": {"name": "select"}}, {"as_tensor": {"name": "sum_2"}})");
+  CHECK_THAT(error_of(sliced),
+             Contains("the op aten.fill_.Scalar, which writes to an input, a parameter, or a tensor "
+                      "with views that are read later: "));
   ProgramFile shared("written");
   shared.replace(weights, "\"path_name\": \"weight_0\"", "\"path_name\": \"weight_1\"");
   CHECK_THAT(error_of(shared), Contains("model.pt2: 'total' is written in place, and 'rows' has the same memory"));

@@ -122,7 +122,7 @@ TEST_CASE("program hostile: programs with other values and names end in errors")
   Mutator mutator;
   std::size_t refused = 0, count = 0;
   for (const char* name : {"mlp", "gpt", "llama", "encoder", "cnn_core", "elementwise", "layout", "networks",
-                           "control", "written", "strided", "quotients"}) {
+                           "control", "written", "strided", "quotients", "sliced"}) {
     ProgramFile file(name);
     const std::string text = file.at("models/model.json");
     for (int i = 0; i < 60; ++i, ++count) {

@@ -63,7 +63,7 @@ class Check {
     if (!record) return parts_.add(fmt::format("the op {}.{}", domain, name), node_path(node));
     if (!writes_in_place(node, *record)) {
       owners.add(node, record);
-    } else if (owners.write(node).empty()) {
+    } else if (owners.write(node).names.empty()) {
       has_mutation_ = true;
       parts_.add(
           fmt::format(

@@ -98,7 +98,7 @@ void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageO
       inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node);
       const importing::OpRecord* const record = inner ? nullptr : find_op(ops_, node.target);
       if (record && writes_in_place(node, *record))
-        replace_written(values, node, owners);
+        replace_written(values, graph, node, owners);
       else
         owners.add(node, record);
     } catch (const UserError& error) {
@@ -110,11 +110,34 @@ void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageO
   }
 }
 
-void ProgramImporter::replace_written(Values& values, const NodePart& node, StorageOwners& owners) const {
-  const std::vector<std::string> names = owners.write(node);
-  if (names.empty() || node.results.empty()) fail(node, "the op writes to a value with views", "import_file");
-  const Value result = value_of(values, node, node.results[0].text);
-  for (const std::string& name : names) values.insert_or_assign(name, result);
+void ProgramImporter::replace_written(Values& values, const GraphPart& graph, const NodePart& node,
+                                      StorageOwners& owners) {
+  const StorageOwners::Written written = owners.write(node);
+  if (written.names.empty() || node.results.empty()) fail(node, "the op writes to a value with views", "import_file");
+  std::string part = node.results[0].text;
+  for (const std::string& name : written.names) values.insert_or_assign(name, value_of(values, node, part));
+  for (std::size_t i = written.slices.size(); i-- > 0;) {
+    const std::string whole = written.slices[i]->arguments[0].value.text;
+    part = add_scatter(values, graph, *written.slices[i], part);
+    values.insert_or_assign(whole, value_of(values, node, part));
+  }
+  for (const std::string& name : written.whole_names) values.insert_or_assign(name, value_of(values, node, part));
+}
+
+/// Puts a part in the place of a slice of a value. Returns the name of the new value.
+std::string ProgramImporter::add_scatter(Values& values, const GraphPart& graph, const NodePart& slice,
+                                         const std::string& part) {
+  NodePart scatter = slice;
+  scatter.target = op_of(slice.target).second == "select.int" ? "torch.ops.aten.select_scatter.default"
+                                                              : "torch.ops.aten.slice_scatter.default";
+  Argument source;
+  source.kind = Argument::Kind::value;
+  source.text = part;
+  scatter.arguments.insert(scatter.arguments.begin() + 1, {"src", source});
+  scatter.results.resize(1);
+  scatter.results[0].text = fmt::format("{}, written to {}", part, slice.name);
+  add_op(values, graph, scatter);
+  return scatter.results[0].text;
 }
 
 /// The arguments after the graph are its inputs. Nothing in torch.no_grad() has a gradient.

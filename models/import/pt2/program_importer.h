@@ -59,7 +59,8 @@ class ProgramImporter {
   /// Returns the value in the dtype and the shape of another one.
   importing::Value in_type_of(const importing::Value& old, const importing::Value& value) const;
   /// Replaces the values that an op writes in place by its result.
-  void replace_written(Values& values, const NodePart& node, StorageOwners& owners) const;
+  void replace_written(Values& values, const GraphPart& graph, const NodePart& node, StorageOwners& owners);
+  std::string add_scatter(Values& values, const GraphPart& graph, const NodePart& slice, const std::string& part);
   /// Throws UserError [import_file] if a result does not have the dtype and the sizes in the file.
   void check_type(const NodePart& node, const std::string& name, const TensorMeta& meta,
                   const importing::Value& value) const;

@@ -17,7 +17,12 @@ constexpr std::string_view sharing_ops[] = {
     "detach",      "detach_",           "_to_copy",    "to.dtype",         "to.dtype_layout",
     "to.device",   "to.other",          "type_as",     "dropout",          "pad"};
 
+/// Ops that move elements of operand 0 to storage of their own.
+constexpr std::string_view copying_ops[] = {"repeat",       "tile",   "flip", "index_select",
+                                            "index.Tensor", "gather", "item", "_local_scalar_dense"};
+
 bool may_share(const importing::OpRecord& record) {
+  if (std::ranges::find(copying_ops, record.name) != std::end(copying_ops)) return false;
   return record.moves == importing::Moves::first ||
          std::ranges::find(sharing_ops, record.name) != std::end(sharing_ops);
 }
@@ -76,6 +81,7 @@ bool StorageOwners::is_read_later(const std::string& name) const {
 std::set<std::size_t> StorageOwners::storages_of(const NodePart& node) const {
   std::set<std::size_t> all;
   const auto note = [&](const std::string& name) {
+    if (!graph_.tensors.contains(name)) return;  // a size
     if (const auto found = shared_by_.find(name); found != shared_by_.end())
       all.insert(found->second.begin(), found->second.end());
   };
@@ -97,6 +103,8 @@ void StorageOwners::add(const NodePart& node, const importing::OpRecord* record)
     (storage.names.contains(node.arguments[0].value.text) ? storage.names : storage.views).insert(name);
     return;
   }
+  if (record && from.size() == 1 && (record->name == "slice.Tensor" || record->name == "select.int"))
+    slices_[node.results[0].text] = &node;
   const auto note = [&](const std::string& name) {
     if (!shares) return define(name, Storage::Kind::temporary);
     shared_by_[name] = from;
@@ -108,31 +116,65 @@ void StorageOwners::add(const NodePart& node, const importing::OpRecord* record)
   }
 }
 
-std::vector<std::string> StorageOwners::write(const NodePart& node) {
+std::vector<const NodePart*> StorageOwners::slices_to(const std::string& name, const Storage& storage) const {
+  std::vector<const NodePart*> slices;
+  for (const std::string* at = &name; !storage.names.contains(*at); at = &slices.back()->arguments[0].value.text) {
+    const auto found = slices_.find(*at);
+    if (found == slices_.end()) return {};
+    slices.push_back(found->second);
+  }
+  std::ranges::reverse(slices);
+  return slices;
+}
+
+StorageOwners::Written StorageOwners::write_whole(std::size_t storage, const std::string& result) {
+  std::set<std::string>& names = storages_[storage].names;
+  Written written{.names = {names.begin(), names.end()}};
+  names.insert(result);
+  shared_by_[result] = {storage};
+  return written;
+}
+
+StorageOwners::Written StorageOwners::write(const NodePart& node) {
   ++at_;
   if (node.arguments.empty() || node.results.empty()) return {};
   const std::string &target = node.arguments[0].value.text, &result = node.results[0].text;
   const auto found = shared_by_.find(target);
   if (found == shared_by_.end() || found->second.empty()) return {};
   const std::set<std::size_t> shared = found->second;
-  Storage& first = storages_[*shared.begin()];
+  const Storage& first = storages_[*shared.begin()];
   const bool is_whole = shared.size() == 1 && first.names.contains(target);
-  const auto is_seen = [&](const std::string& name) { return name != target && is_read_later(name); };
+  const auto slices = shared.size() == 1 ? slices_to(target, first) : std::vector<const NodePart*>();
+  const auto is_on_path = [&](const std::string& name) {
+    return std::ranges::any_of(slices, [&](const NodePart* slice) { return slice->results[0].text == name; });
+  };
+  bool is_rest_read = false;
   for (const std::size_t number : shared) {
     const Storage& storage = storages_[number];
+    const auto is_seen = [&](const std::string& name) {
+      return name != target && !is_on_path(name) && is_read_later(name);
+    };
     if (storage.kind == Storage::Kind::input || std::ranges::any_of(storage.views, is_seen)) return {};
-    if (!is_whole && (storage.kind == Storage::Kind::kept || std::ranges::any_of(storage.names, is_seen))) return {};
+    is_rest_read = is_rest_read || storage.kind == Storage::Kind::kept ||
+                   std::ranges::any_of(storage.names, is_seen) ||
+                   std::ranges::any_of(slices, [&](const NodePart* slice) {
+                     const std::string& name = slice->results[0].text;
+                     return name != target && is_read_later(name);
+                   });
   }
-  if (is_whole) {
-    std::vector<std::string> written(first.names.begin(), first.names.end());
-    first.names.insert(result);
+  if (is_whole) return write_whole(*shared.begin(), result);
+  if (is_rest_read && slices.empty()) return {};
+  if (is_rest_read) {
+    Storage& storage = storages_[*shared.begin()];
+    storage.views.insert(result);
     shared_by_[result] = shared;
-    return written;
+    slices_[result] = slices.back();
+    return {{target}, slices, {storage.names.begin(), storage.names.end()}};
   }
   define(target, Storage::Kind::temporary);
   storages_.back().names.insert(result);
   shared_by_[result] = shared_by_[target];
-  return {target};
+  return {.names = {target}};
 }
 
 void own_inputs(StorageOwners& owners, const ExportedProgram& program) {
@@ -149,8 +191,11 @@ std::set<std::string> written_inputs(const ExportedProgram& program, const impor
     const importing::OpRecord* const record = wrapped_graph(node) ? nullptr : find_op(ops, node.target);
     if (!record || !writes_in_place(node, *record))
       owners.add(node, record);
-    else
-      for (const std::string& name : owners.write(node)) all.insert(name);
+    else {
+      const StorageOwners::Written written = owners.write(node);
+      all.insert(written.names.begin(), written.names.end());
+      all.insert(written.whole_names.begin(), written.whole_names.end());
+    }
   }
   std::set<std::string> inputs;
   for (const InputSpec& input : program.inputs)

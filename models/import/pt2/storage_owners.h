@@ -18,10 +18,17 @@ std::string functional_target(std::string_view target);
 
 /// Tracks which values of a graph share storage, for writes in place. A write to a whole value is safe if no other
 /// value that shares the storage is read after it: it then defines a new value, to which all names of the old one
-/// refer. A write to a part is safe if the rest is not read after it. Inputs are not written, but for those with own
-/// storage.
+/// refer. A write to a part is safe if the rest is not read after it, or if the part is a slice, from which the whole
+/// value is made again. Inputs are not written, but for those with own storage.
 class StorageOwners {
  public:
+  /// The values that a write in place changes.
+  struct Written {
+    std::vector<std::string> names;            ///< of the written value
+    std::vector<const NodePart*> slices = {};  ///< of a part: slices and selections, from the whole value to the part
+    std::vector<std::string> whole_names = {};  ///< of the value that a part belongs to
+  };
+
   explicit StorageOwners(const GraphPart& graph);
 
   /// Returns whether a node or an output reads a value.
@@ -30,9 +37,9 @@ class StorageOwners {
   void own(const std::string& name) { define(name, Storage::Kind::kept); }
   /// Notes the results of the next node. `record` is null for a node with a subgraph.
   void add(const NodePart& node, const importing::OpRecord* record);
-  /// Notes the next node, a write in place. Returns the names of the value that is written; none if values that share
-  /// its storage are read later, or if it has no storage of its own.
-  std::vector<std::string> write(const NodePart& node);
+  /// Notes the next node, a write in place. Returns what is written; no names if other values that share its storage
+  /// are read later, or if it has no storage of its own.
+  Written write(const NodePart& node);
 
  private:
   struct Storage {
@@ -43,6 +50,8 @@ class StorageOwners {
   };
   void define(const std::string& name, Storage::Kind kind);
   bool is_read_later(const std::string& name) const;
+  Written write_whole(std::size_t storage, const std::string& result);
+  std::vector<const NodePart*> slices_to(const std::string& name, const Storage& storage) const;
   std::set<std::size_t> storages_of(const NodePart& node) const;
 
   const GraphPart& graph_;
@@ -50,6 +59,7 @@ class StorageOwners {
   std::size_t at_ = 0;                                          ///< the next node
   std::vector<Storage> storages_;
   std::map<std::string, std::set<std::size_t>, std::less<>> shared_by_;  ///< storages that a value may share
+  std::map<std::string, const NodePart*, std::less<>> slices_;           ///< nodes by the slices that they return
 };
 
 /// Returns the names of the buffers and constants that the nodes of a program write in place.

@@ -69,6 +69,28 @@ class Strided(nn.Module):
         return flat, linear, near, mean, x[:, :, x.shape[2] // 4 :], *ceil
 
 
+class Sliced(nn.Module):
+    """Writes to slices of new values, to slices of slices, to every second column, and to rows of a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(2, 8, 4))
+
+    def forward(self, x):
+        turned, pairs, picked = torch.empty_like(x), x.new_zeros(2, x.shape[1], 6), x * 1
+        turned[..., :2], turned[..., 2:] = x[..., 2:], x[..., :2] * 2
+        pairs[:, :, 0::2], pairs[:, :, 1::2] = x[..., :3], x[..., 1:]
+        picked[:, 0] += 1
+        picked[:, 0, 1:3].mul_(3)
+        later = picked[:, 1:]
+        later[:, -1] = 5
+        picked[0, : x.shape[1] // 2] = 0
+        ranked = x.gather(2, x.argsort(2))
+        ranked /= x.sum(2, keepdim=True)
+        self.rows[:, : x.shape[1]] = x
+        return turned, pairs, picked, ranked, self.rows.sum(2)
+
+
 class Quotients(nn.Module):
     """Sizes that are quotients of the sizes of the input, or their remainders."""
 
@@ -139,5 +161,7 @@ if __name__ == "__main__":
     write("strided", Strided().eval(), runs, {"x": {0: DYNAMIC, 2: DYNAMIC, 3: DYNAMIC}}, gradients=False)
     runs = [{"x": torch.randn(n, s, w)} for n, s, w in ((2, 12, 4), (1, 24, 6))]
     write("quotients", Quotients(), runs, {"x": {0: DYNAMIC, 1: DYNAMIC, 2: DYNAMIC}}, gradients=False)
+    runs = [{"x": torch.rand(2, n, 4)} for n in (4, 6)]
+    write("sliced", Sliced(), runs, {"x": {1: DYNAMIC}}, gradients=False)
     decoder("static_decoder", False)
     decoder("static_decoder_core", True)

@@ -197,10 +197,16 @@ Dim bound(const OpCall& call, std::size_t i, std::string_view name, const Dim& s
 Results slice_scatter(const OpCall& call) {
   const Tensor x = call.tensor(0), source = call.tensor(1).to(x.dtype());
   const int axis = axis_argument(call, x.rank(), std::int64_t{0});
-  if (call.integer("step", 1) != 1) call.fail("the argument step is not 1");
+  const std::int64_t step = call.integer("step", 1);
+  if (step < 1) call.fail(fmt::format("the argument step is {}", step), "import_attribute");
   const Dim size = x.size(axis).unnamed();
   const Dim start = bound(call, 2, "start", size, 0), end = bound(call, 3, "end", size, size);
   Shape shape = x.shape();
+  if (step > 1) {
+    const Tensor positions = importing::integer_range(call, start, end, step, i64);
+    shape.set(axis, positions.size(0));
+    return {update_rows(x, positions, source.expand(shape), axis)};
+  }
   shape.set(axis, end - start);
   return {replaced(x, axis, start, end, source.expand(shape))};
 }
