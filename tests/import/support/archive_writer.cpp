@@ -12,7 +12,7 @@ namespace {
 
 /// Appends a little-endian number.
 void append(std::string& bytes, std::uint64_t value, int size) {
-  for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < size; ++i, value >>= 8) bytes += static_cast<char>(value);
 }
 
 /// Appends an entry of the directory. With ZIP64, its numbers are in an extra field.
