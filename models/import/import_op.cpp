@@ -109,8 +109,8 @@ void recognize(Results& results) {
   }
 }
 
-/// Notes with results that are computed at run time which multiple makes them known at import: of a quotient of
-/// sizes, and of all that follows from it.
+/// Records the multiple that a dim must be so that a quotient of sizes is known at import, for results that are
+/// computed at run time: the quotient, and all values that are computed from it.
 void note_multiples(const OpCall& call, Results& results) {
   std::optional<NeededMultiple> needed = call.needed_multiple();
   for (std::size_t i = 0; i < call.count() && !needed; ++i) needed = call.operands()[i].needed_multiple();

@@ -80,7 +80,7 @@ class OpCall {
   void note_division(const Dim& a, const Dim& b) const;
   const std::optional<NeededMultiple>& needed_multiple() const { return needed_; }
 
-  /// Throws [import_size] at the node, as a SizeMultiple if a multiple avoids the error.
+  /// Throws [import_size] at the node, as a SizeMultiple if `needed` is given.
   [[noreturn]] void fail_size(std::string_view message, const std::optional<NeededMultiple>& needed,
                               std::string_view hint = {}) const;
   /// Throws a UserError at the node.

@@ -16,8 +16,8 @@ struct NeededMultiple {
   std::int64_t factor;
 };
 
-/// Returns what `divisor` needs to divide all terms of a size but the constant; nothing if it divides them, or if it
-/// is below 2.
+/// Returns the multiple that a dim must be so that `divisor` divides a term of a size; nothing if it divides all terms
+/// but the constant already, or is below 2.
 std::optional<NeededMultiple> needed_multiple(const Dim& size, std::int64_t divisor);
 
 /// An error that does not occur if a dim is a multiple. The import can start again with such a dim.
@@ -31,7 +31,7 @@ class SizeMultiple : public UserError {
   NeededMultiple needed_;
 };
 
-/// Throws the error, as a SizeMultiple if a multiple avoids it.
+/// Throws the error, as a SizeMultiple if `needed` is given.
 [[noreturn]] void throw_size_error(const UserError& error, const std::optional<NeededMultiple>& needed);
 
 }  // namespace lathe::importing
