@@ -16,8 +16,8 @@ struct NeededMultiple {
   std::int64_t factor;
 };
 
-/// Returns the multiple that a dim must be so that `divisor` divides a term of a size; nothing if it divides all terms
-/// but the constant already, or is below 2.
+/// Returns the multiple that a dim must be so that `divisor` divides a term of a size; nothing if it divides all
+/// terms but the constant already, or is below 2.
 std::optional<NeededMultiple> needed_multiple(const Dim& size, std::int64_t divisor);
 
 /// An error that does not occur if a dim is a multiple. The import can start again with such a dim.
