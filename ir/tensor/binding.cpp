@@ -133,7 +133,9 @@ class Solver {
     if (value < 0 || at(value) != sized.size)
       throw UserError(fmt::format("{} is {} in {}, which no size {} gives", sized.declared().unnamed().to_string(),
                                   sized.size, sized.to_string(), name),
-                      "dim_conflict", "sizes are whole numbers of zero or more");
+                      "dim_conflict",
+                      offset == 0 && scale > 1 ? fmt::format("give a multiple of {}", scale)
+                                               : "sizes are whole numbers of zero or more");
     bindings_[name] = value;
     found_in_[name] = sized.to_string();
     return true;
