@@ -14,6 +14,7 @@
 #include "codegen/cuda/intrinsics/hooks.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
+#include "codegen/cuda/phases/phase_text.h"
 #include "codegen/cuda/prelude/prelude.h"
 #include "codegen/cuda/uses.h"
 #include "ir/kernel/verify/structure_rules.h"
@@ -38,6 +39,13 @@ constexpr std::size_t longest_inlined = 60;
 /// Without it, ptxas spills.
 constexpr int lone_block_threads = 256;
 constexpr char axes[] = {'x', 'y', 'z'};
+
+/// Where the blocks of a kernel run: as the blocks of the grid, or as those of a phase.
+struct BlockPlace {
+  std::string_view block = "blockIdx", thread = "threadIdx", barrier = "__syncthreads();";
+};
+constexpr BlockPlace in_grid{},
+    in_phase{.block = "phase.block", .thread = "phase.thread", .barrier = "phase.barrier();"};
 
 class Emitter : RegionText {
  public:
@@ -68,17 +76,35 @@ class Emitter : RegionText {
   }
 
   std::string run() {
-    out_ = fmt::format("#include \"{}\"\n\nnamespace lathe {{\n\n", prelude_name);
     for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
     line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(), blocks_at_once());
     line("{}({}) {{", symbol_of(kernel_), parameters());
     ++depth_;
-    if (mapping_.shared_bytes > gpu_.static_shared_bytes)
+    if (has_phases())
+      line("ResidentGrid grid(status + 1);");
+    else if (mapping_.shared_bytes > gpu_.static_shared_bytes)
       line("extern __shared__ __align__({}) unsigned char shared_memory[];", mapping_.shared_alignment);
     block(kernel_.body);
     --depth_;
     line("}}");
-    out_ += "\n}  // namespace lathe\n";
+    return std::move(out_);
+  }
+
+  /// Returns the function that runs the blocks of the kernel in a grid of blocks of `block_threads` threads.
+  std::string phase_function(const std::string& symbol, int block_threads) {
+    const PhaseMapping mapping = phase_mapping(kernel_, gpu_, block_threads);
+    place_ = &in_phase;
+    for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
+    line("LATHE_PHASE void");
+    line("{}({}, const u64 checks) {{", symbol, parameters());
+    ++depth_;
+    for (int i = 0; i < kernel_.parameter_count(); ++i) line("expect_global({});", buffers_[at(i)]);
+    line("for ({}; phase.is_inside(); phase.advance()) {{", phase_block_text(kernel_, mapping, block_threads, dims_));
+    nested(kernel_.body);
+    if (mapping.shared_bytes > 0) line("  {}", place_->barrier);
+    line("}}");
+    --depth_;
+    line("}}\n");
     return std::move(out_);
   }
 
@@ -99,6 +125,7 @@ class Emitter : RegionText {
     out_ += '\n';
   }
 
+  bool has_phases() const { return !kernel_.phase_kernels.empty(); }
   static std::size_t at(int id) { return static_cast<std::size_t>(id); }
   const Instruction& info(ValueId id) const { return kernel_.values[at(id)]; }
   const Expression& value(ValueId id) const {
@@ -116,7 +143,7 @@ class Emitter : RegionText {
     for (int i = 0; i < kernel_.parameter_count(); ++i) {
       const BufferInfo& buffer = kernel_.buffers[at(i)];
       list += fmt::format("{}{}*{} {}, ", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype),
-                          buffer.noalias ? " __restrict__" : "", buffers_[at(i)]);
+                          buffer.noalias && !has_phases() ? " __restrict__" : "", buffers_[at(i)]);
     }
     for (const std::string& dim : dims_) list += fmt::format("const i64 {}, ", dim);
     list += "u64* const status";
@@ -203,6 +230,9 @@ class Emitter : RegionText {
   }
 
   void shared(std::string_view type, std::string_view own, std::int64_t bytes, std::int64_t count, int alignment) {
+    if (place_ == &in_phase)
+      return line("{0}* const {1} = reinterpret_cast<{0}*>(phase.shared() + {2});", type, own,
+                  allocate_shared(shared_used_, bytes, alignment));
     if (mapping_.shared_bytes <= gpu_.static_shared_bytes)
       return line("__shared__ __align__({}) {} {}[{}];", alignment, type, own, count);
     line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", type, own,
@@ -229,9 +259,11 @@ class Emitter : RegionText {
     shared("u64", name, words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
   }
 
-  void statement(const kernel::Barrier&) { line("{}", role_ ? role_->barrier() : "__syncthreads();"); }
+  void statement(const kernel::Barrier&) { line("{}", role_ ? role_->barrier() : std::string(place_->barrier)); }
 
-  void statement(const kernel::Check& s) { line("check({}, {}, status);", text(s.condition), s.code); }
+  void statement(const kernel::Check& s) {
+    line("check({}, {}{}, status);", text(s.condition), place_ == &in_phase ? "checks + " : "", s.code);
+  }
 
   void statement(const kernel::Branch& s) {
     line("if ({}) {{", text(s.condition));
@@ -246,10 +278,10 @@ class Emitter : RegionText {
   void statement(const kernel::Loop& s) {
     const std::string index = index_name(next_index_++);
     values_[at(s.index)] = {index};
-    if (is_block(s.kind)) return mapped_loop(s, index, "blockIdx", false);
+    if (is_block(s.kind)) return mapped_loop(s, index, place_->block, false);
     if (is_thread(s.kind)) {
       const bool all = constant_trip_count(kernel_, s) == mapping_.threads[axis_of(s.kind)];
-      return mapped_loop(s, index, "threadIdx", all);
+      return mapped_loop(s, index, place_->thread, all);
     }
     const bool holds_region = kernel::holds_region(s.body);
     if (indices_.runs_once(s) && !holds_region) {
@@ -303,6 +335,7 @@ class Emitter : RegionText {
   std::vector<Expression> values_;
   std::vector<std::string> vars_, buffers_, dims_, maps_;
   std::string out_;
+  const BlockPlace* place_ = &in_grid;
   const RegionRole* role_ = nullptr;  // of the enclosing region
   std::int64_t shared_used_ = 0;
   int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
@@ -311,7 +344,14 @@ class Emitter : RegionText {
 }  // namespace
 
 std::string emit(const Kernel& kernel, const GpuInfo& gpu, Indices indices) {
-  return Emitter(kernel, gpu, indices).run();
+  std::string text = fmt::format("#include \"{}\"\n\nnamespace lathe {{\n\n", prelude_name);
+  const int block_threads = mapping_of(kernel, gpu).block_size();
+  for (std::size_t i = 0; i < kernel.phase_kernels.size(); ++i)
+    text += Emitter(*kernel.phase_kernels[i], gpu, indices)
+                .phase_function(phase_symbol(kernel, static_cast<int>(i)), block_threads);
+  // A kernel of phases only passes dims on, in 64 bits.
+  text += Emitter(kernel, gpu, kernel.phase_kernels.empty() ? indices : Indices::int64).run();
+  return text + "\n}  // namespace lathe\n";
 }
 
 std::string symbol_of(const Kernel& kernel) { return UniqueNames().take(kernel.name); }

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/intrinsics/hooks.h"
+#include "codegen/cuda/phases/phase_mapping.h"
 #include "ir/kernel/interpret/scalar_eval.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
@@ -231,11 +232,16 @@ std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {
   return trips(lo.integer, hi.integer, step.integer);
 }
 
-Mapping mapping_of(const Kernel& kernel, const GpuInfo& gpu) { return Reader(kernel, gpu).run(); }
+Mapping mapping_of(const Kernel& kernel, const GpuInfo& gpu) {
+  return kernel.phase_kernels.empty() ? Reader(kernel, gpu).run() : mapping_of_phases(kernel, gpu);
+}
 
 std::array<std::int64_t, 3> grid_of(const Kernel& kernel, const GpuInfo& gpu, std::span<const std::int64_t> dims) {
   std::array<std::int64_t, 3> grid = {1, 1, 1};
-  Bounds(kernel, dims).grid(kernel.body, grid);
+  if (kernel.phase_kernels.empty())
+    Bounds(kernel, dims).grid(kernel.body, grid);
+  else
+    grid[0] = most_blocks_of_phases(kernel, gpu, dims);
   for (std::size_t axis = 0; axis < 3; ++axis)
     if (grid[axis] > gpu.most_blocks[axis])
       throw UserError(fmt::format("{} needs {} blocks of threads, and CUDA allows {}", kernel.name, grid[axis],

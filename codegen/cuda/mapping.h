@@ -18,6 +18,9 @@ struct Mapping {
   std::int64_t shared_bytes = 0;           ///< per block
   int shared_alignment = 16;               ///< bytes
   int blocks_at_once = 0;                  ///< resident blocks per multiprocessor; 0: no requirement
+  /// All blocks of a launch are resident at the same time, wait for each other, and have their shared memory passed
+  /// at launch: a kernel of phases. The word after the status word belongs to them.
+  bool is_resident = false;
   int block_size() const { return threads[0] * threads[1] * threads[2]; }
 };
 
@@ -28,13 +31,14 @@ struct Mapping {
 ///   barrier_threads a thread loop that contains a barrier is the longest of its kind, so that all threads of the
 ///                   block reach the barrier
 ///   thread_store    stores to parameters and to shared memory are inside a thread loop
+///   phase_block     phases need no larger alignment of shared memory than 16 bytes
 ///   scratch_offset  stack and register scratch is allocated inside the thread loops that use it: each thread has its
 ///                   own
 Mapping mapping_of(const kernel::Kernel& kernel, const GpuInfo& gpu);
 
-/// Returns the number of blocks along x, y, z for a launch with these dims, at least 1 each. Throws UserError
-/// [grid_size] if it exceeds the GPU's limits, and InternalError [block_bounds] if bounds of block loops depend on
-/// more than dims.
+/// Returns the number of blocks along x, y, z for a launch with these dims, at least 1 each; of a kernel of phases,
+/// the blocks that can have work, of which as many are launched as can be resident. Throws UserError [grid_size] if
+/// it exceeds the GPU's limits, and InternalError [block_bounds] if bounds of block loops depend on more than dims.
 std::array<std::int64_t, 3> grid_of(const kernel::Kernel& kernel, const GpuInfo& gpu,
                                     std::span<const std::int64_t> dims);
 

@@ -38,8 +38,9 @@ Resources parse_resources(std::string_view log, std::string_view symbol) {
     r.serialized_wgmma = r.serialized_wgmma || line.find("wgmma.mma_async instructions are serialized") != line.npos;
     if (!here) continue;
     if (line.find("bytes stack frame") != line.npos) {
-      r.stack_bytes = number_before(line, " bytes stack frame");
-      r.spill_bytes = number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
+      // Of the kernel, and of the functions that it calls.
+      r.stack_bytes = std::max(r.stack_bytes, number_before(line, " bytes stack frame"));
+      r.spill_bytes += number_before(line, " bytes spill stores") + number_before(line, " bytes spill loads");
     } else if (line.find("Used ") != line.npos) {
       found = true;
       r.registers = static_cast<int>(number_before(line, " registers"));

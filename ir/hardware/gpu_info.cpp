@@ -14,6 +14,7 @@ constexpr GpuInfo gpus[] = {
      .chips = "H100, H200",
      .multiprocessors = 132,
      .most_shared_bytes = 227 << 10,
+     .l2_bytes = 50 << 20,
      .wgmma = true,
      .fma_flops = 0.507e12},
 };

@@ -38,7 +38,8 @@ struct GpuInfo {
   int multiprocessors = 108;
   std::int64_t most_shared_bytes = 163 << 10;    ///< maximum per block, with opting in
   std::int64_t reserved_shared_bytes = 1 << 10;  ///< reserved by the system, per block
-  bool wgmma = false;                            ///< also implies TMA, mbarriers and setmaxnreg
+  std::int64_t l2_bytes = 40 << 20;
+  bool wgmma = false;  ///< also implies TMA, mbarriers and setmaxnreg
 
   // Costs.
   double bytes_per_second = 3e12;  ///< memory bandwidth

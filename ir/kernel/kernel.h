@@ -231,6 +231,8 @@ struct Kernel {
   std::vector<TensorMap> maps{};    ///< TMA descriptors, created from the other arguments at launch
   std::vector<Instruction> values;
   std::vector<VarInfo> vars;
+  /// The kernels that the phases of this kernel run, block by block (phases.h).
+  std::vector<std::shared_ptr<const Kernel>> phase_kernels{};
   Block body{};
   std::vector<std::string> notes;  ///< the ops it was generated from, such as "%5 softmax mha.cpp:14"
 

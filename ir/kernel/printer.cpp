@@ -39,6 +39,7 @@ class Printer : IntrinsicText {
     if (!canonical_)
       for (const std::string& note : kernel_.notes) add("  note ", syntax::quoted(note), "\n");
     for (std::size_t i = 0; i < kernel_.maps.size(); ++i) map(i);
+    for (const auto& phase : kernel_.phase_kernels) nested_kernel(*phase);
     depth_ = 1;
     block(kernel_.body);
     out_ += "}\n";
@@ -182,6 +183,15 @@ class Printer : IntrinsicText {
       case Opcode::intrinsic: out_ += in.machine->record->text(in, *this); break;
     }
     suffix(in.mask, in.alignment);
+  }
+
+  /// The text of a kernel that phases run, two columns to the right.
+  void nested_kernel(const Kernel& kernel) {
+    const std::string text = Printer(kernel, canonical_).run();
+    for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+      end = text.find('\n', at);
+      add("  ", std::string_view(text).substr(at, end + 1 - at));
+    }
   }
 
   /// "map m0 = x[0] by 64 of k, 128 of rows by k": boxes of 64 x 128 elements.

@@ -59,10 +59,10 @@ LoadedKernel::LoadedKernel(Driver& driver, const kernel::Kernel& kernel, const G
   threads_ = mapping.threads;
   try {
     function_ = driver.find_function(module_, code.symbol);
-    if (mapping.shared_bytes > gpu.static_shared_bytes) {
-      dynamic_shared_ = mapping.shared_bytes;
-      driver.allow_shared_memory(function_, dynamic_shared_);
-    }
+    if (mapping.is_resident || mapping.shared_bytes > gpu.static_shared_bytes) dynamic_shared_ = mapping.shared_bytes;
+    if (mapping.shared_bytes > gpu.static_shared_bytes) driver.allow_shared_memory(function_, dynamic_shared_);
+    if (mapping.is_resident)
+      resident_blocks_ = driver.most_resident_blocks(function_, mapping.block_size(), dynamic_shared_);
   } catch (...) {
     driver.unload_module(module_);
     throw;
@@ -80,7 +80,8 @@ LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
       module_(std::exchange(other.module_, nullptr)),
       function_(other.function_),
       threads_(other.threads_),
-      dynamic_shared_(other.dynamic_shared_) {}
+      dynamic_shared_(other.dynamic_shared_),
+      resident_blocks_(other.resident_blocks_) {}
 
 LoadedKernel& LoadedKernel::operator=(LoadedKernel&& other) noexcept {
   std::swap(driver_, other.driver_);
@@ -90,6 +91,7 @@ LoadedKernel& LoadedKernel::operator=(LoadedKernel&& other) noexcept {
   std::swap(function_, other.function_);
   std::swap(threads_, other.threads_);
   std::swap(dynamic_shared_, other.dynamic_shared_);
+  std::swap(resident_blocks_, other.resident_blocks_);
   return *this;
 }
 
@@ -107,10 +109,13 @@ void LoadedKernel::launch(std::span<const Driver::Pointer> buffers, std::span<co
     std::vector<Driver::TensorMap> maps;
     for (const auto& tensor : tensors_of(kernel_, buffers, dims))
       maps.push_back(tensor ? driver_->encode(*tensor) : Driver::TensorMap{});
+    auto grid = grid_of(kernel_, *gpu_, dims);
+    if (resident_blocks_ > 0) grid[0] = std::min(grid[0], resident_blocks_);
     driver_->launch({.function = function_,
-                     .grid = grid_of(kernel_, *gpu_, dims),
+                     .grid = grid,
                      .block = threads_,
                      .shared_bytes = dynamic_shared_,
+                     .is_cooperative = resident_blocks_ > 0,
                      .stream = stream.handle(),
                      .arguments = arguments,
                      .maps = maps});

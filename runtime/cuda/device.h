@@ -124,8 +124,12 @@ class LoadedKernel {
   LoadedKernel(LoadedKernel&& other) noexcept;
   LoadedKernel& operator=(LoadedKernel&& other) noexcept;
 
+  /// Returns whether it can be launched: always, unless its blocks must be resident and the GPU has no room for any,
+  /// or no cooperative launches.
+  bool can_be_resident() const { return resident_blocks_ > 0; }
   /// Enqueues a launch. The dims determine the number of blocks; without work, nothing is enqueued. `status` is the
-  /// address of the status word (u64) that checks write. Throws UserError [grid_size] and those of Driver::launch.
+  /// address of the status word (u64) that checks write, followed by a zero word if its blocks are resident. Throws
+  /// UserError [grid_size] and those of Driver::launch.
   void launch(std::span<const Driver::Pointer> buffers, std::span<const std::int64_t> dims, Driver::Pointer status,
               const Stream& stream) const;
 
@@ -136,6 +140,7 @@ class LoadedKernel {
   Driver::Handle module_ = nullptr, function_ = nullptr;
   std::array<int, 3> threads_ = {1, 1, 1};
   std::int64_t dynamic_shared_ = 0;
+  std::int64_t resident_blocks_ = 0;  ///< the most of a launch; 0: its blocks need not be resident
 };
 
 }  // namespace lathe::cuda

@@ -15,16 +15,18 @@ namespace {
 constexpr const char* library_name = "libcuda.so.1";
 
 // Constants of cuda.h, so that it need not be installed.
-constexpr int out_of_memory = 2, deinitialized = 4, no_device = 100, not_ready = 600;
+constexpr int out_of_memory = 2, deinitialized = 4, no_device = 100, not_ready = 600, cooperative_too_large = 720;
 constexpr int attribute_major = 75, attribute_minor = 76, attribute_processors = 16, attribute_clock = 13,
-              attribute_memory_clock = 36, attribute_memory_bus = 37;
+              attribute_memory_clock = 36, attribute_memory_bus = 37, attribute_cooperative = 95;
 constexpr int function_max_dynamic_shared = 8;
 constexpr unsigned stream_non_blocking = 1;
 constexpr int capture_thread_local = 1;
 constexpr int map_of_f16 = 6, map_of_bf16 = 9, map_not_interleaved = 0, map_swizzle_128 = 3, map_promotes_128 = 2,
               map_fills_zeros = 0;
 
-bool loses_device(int code) { return (code >= 700 && code != 701) || code == 214 || code == deinitialized; }
+bool loses_device(int code) {
+  return (code >= 700 && code != 701 && code != cooperative_too_large) || code == 214 || code == deinitialized;
+}
 bool refuses_launch(int code) { return code == 1 || code == 701 || code == 209 || code == 200; }
 
 /// Functions of libcuda, in the versions that cuda.h of CUDA 12 and 13 uses.
@@ -67,6 +69,10 @@ struct Functions {
   int (*encode)(Driver::TensorMap*, int, std::uint32_t, void*, const std::uint64_t*, const std::uint64_t*,
                 const std::uint32_t*, const std::uint32_t*, int, int, int, int);
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+  int (*launch_cooperative)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*,
+                            void**);
+  int (*current_device)(int*);
+  int (*resident_blocks)(int*, void*, int, std::size_t);
 };
 
 class NativeDriver final : public Driver {
@@ -90,6 +96,8 @@ class NativeDriver final : public Driver {
     find("cuModuleLoadData", f_.load_module), find("cuModuleUnload", f_.unload_module);
     find("cuModuleGetFunction", f_.find_function), find("cuFuncSetAttribute", f_.set_function);
     find("cuTensorMapEncodeTiled", f_.encode), find("cuLaunchKernel", f_.launch);
+    find("cuLaunchCooperativeKernel", f_.launch_cooperative), find("cuCtxGetDevice", f_.current_device);
+    find("cuOccupancyMaxActiveBlocksPerMultiprocessor", f_.resident_blocks);
     check("cuInit", f_.init(0));
   }
   NativeDriver(const NativeDriver&) = delete;
@@ -211,6 +219,15 @@ class NativeDriver final : public Driver {
     check("cuFuncSetAttribute", f_.set_function(function, function_max_dynamic_shared, static_cast<int>(bytes)));
   }
 
+  std::int64_t most_resident_blocks(Handle function, int threads, std::int64_t shared_bytes) override {
+    int device = 0, of_each = 0;
+    check("cuCtxGetDevice", f_.current_device(&device));
+    if (attribute(attribute_cooperative, device) == 0) return 0;
+    check("cuOccupancyMaxActiveBlocksPerMultiprocessor",
+          f_.resident_blocks(&of_each, function, threads, static_cast<std::size_t>(shared_bytes)));
+    return std::int64_t{of_each} * attribute(attribute_processors, device);
+  }
+
   TensorMap encode(const Tensor& t) override {
     TensorMap map;
     const std::vector<std::uint32_t> steps(t.sizes.size(), 1);
@@ -226,6 +243,11 @@ class NativeDriver final : public Driver {
     const auto u = [](auto n) { return static_cast<unsigned>(n); };
     std::vector<void*> arguments(l.arguments.begin(), l.arguments.end());
     for (TensorMap& map : l.maps) arguments.push_back(&map);
+    if (l.is_cooperative)
+      return check(
+          "cuLaunchCooperativeKernel",
+          f_.launch_cooperative(l.function, u(l.grid[0]), u(l.grid[1]), u(l.grid[2]), u(l.block[0]), u(l.block[1]),
+                                u(l.block[2]), u(l.shared_bytes), l.stream, arguments.data()));
     check("cuLaunchKernel",
           f_.launch(l.function, u(l.grid[0]), u(l.grid[1]), u(l.grid[2]), u(l.block[0]), u(l.block[1]), u(l.block[2]),
                     u(l.shared_bytes), l.stream, arguments.data(), nullptr));
@@ -263,6 +285,9 @@ void throw_driver_error(std::string_view call, int code, std::string_view name) 
   if (code == out_of_memory)
     throw UserError(text, "out_of_memory", "make the batch smaller, or free what else runs on this GPU");
   if (code == no_device) throw UserError(text, "no_device", "this machine has a CUDA driver but shows no GPU");
+  // Such as a process that may use some multiprocessors only.
+  if (code == cooperative_too_large)
+    throw UserError(text, "launch", "turn joined launches off: --no-joined-launches, or LowerOptions::join_launches");
   if (loses_device(code))
     throw UserError(text, "device_lost", "a kernel failed; its results and all device memory are lost");
   if (refuses_launch(code) && call.find("Launch") != std::string_view::npos) throw UserError(text, "launch");

@@ -80,6 +80,9 @@ class Driver {
   virtual Handle find_function(Handle module, const std::string& name) = 0;
   /// Allows launches with this much dynamic shared memory.
   virtual void allow_shared_memory(Handle function, std::int64_t bytes) = 0;
+  /// Returns the largest number of blocks of a cooperative launch on the current GPU, each with this many threads and
+  /// bytes of dynamic shared memory: they are all resident at the same time. 0 if there are no cooperative launches.
+  virtual std::int64_t most_resident_blocks(Handle function, int threads, std::int64_t shared_bytes) = 0;
 
   /// A tensor from which TMA copies boxes: bf16 or f16, innermost dim first, with the strides in bytes of all other
   /// dims. Boxes are stored to shared memory in the 128-byte swizzle, with zeros beyond the tensor's bounds.
@@ -100,6 +103,7 @@ class Driver {
     std::array<std::int64_t, 3> grid = {1, 1, 1};
     std::array<int, 3> block = {1, 1, 1};
     std::int64_t shared_bytes = 0;
+    bool is_cooperative = false;  ///< all blocks are resident at the same time
     Handle stream = nullptr;
     std::span<void* const> arguments;  ///< pointers to the arguments, 8 bytes each
     std::span<TensorMap> maps = {};    ///< passed after the arguments

@@ -18,6 +18,14 @@ namespace {
 constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: read f32, s: write f32; n, m) {
   map m0 = a[0] by 64 of n, 128 of m by n
   map m1 = a[64] by 64 of n, 1 of m by n, 8 of 12 by 64
+  kernel @row(x: read f32, s: write f32; n) {
+    %0 = load x[n] : f32
+    store s[n] = %0
+  }
+  run_phase 0(read x, write s; m)
+  grid_prefetch a[64] count 1024
+  grid_barrier
+  run_phase 0(read x, write s; 8) checks after 3
   alloc t: bf16[16384] @shared
   %0 = load x[n] : f32
   %1 = load x[n by m] : f32x16

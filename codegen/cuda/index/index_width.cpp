@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/index/ranges.h"
+#include "ir/kernel/phases.h"
 #include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::cuda {
@@ -71,6 +72,13 @@ bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<
 }
 
 bool int32_suffices(const kernel::Kernel& kernel, const GpuInfo& gpu, std::span<const Range> dims) {
+  const auto suffices = [&](const kernel::KernelPhase& phase) {
+    const std::vector<Range> own = phase.dims_given(
+        kernel, [&](std::int64_t dim) { return dims[static_cast<std::size_t>(dim)]; },
+        [](std::int64_t n) { return Range{n, n}; });
+    return int32_suffices(*kernel.phase_kernels[phase.kernel], gpu, own);
+  };
+  if (!kernel.phase_kernels.empty()) return std::ranges::all_of(kernel::phases_of(kernel), suffices);
   if (dims.empty()) return true;
   const IndexWidths wanted = widths_for(kernel, gpu, small_sizes(kernel)),
                     given = widths_for(kernel, gpu, {dims.begin(), dims.end()});

@@ -95,6 +95,20 @@ class Interpreter final : IntrinsicRun {
     lockstep(decoded_.of(body), threads);
   }
 
+  void run_kernel(const Kernel& kernel, std::span<const Target> buffers, std::span<const std::int64_t> dims,
+                  std::int64_t code) const override {
+    std::vector<BoundBuffer> bound;
+    std::vector<std::int64_t> reached;
+    for (const Target& buffer : buffers) {
+      bound.push_back({buffer.data, buffer.count});
+      reached.push_back(buffer.reached ? *buffer.reached : 0);
+    }
+    const std::int64_t status = interpret(kernel, bound, dims, {.max_steps = options_.max_steps, .reached = reached});
+    if (status != 0 && status_ == 0) status_ = code + status;
+    for (std::size_t i = 0; i < buffers.size(); ++i)
+      if (buffers[i].reached) *buffers[i].reached = std::max(*buffers[i].reached, reached[i]);
+  }
+
   Target target(BufferId id, Thread& t) const override {
     Target target = targets_[at_index(id)];
     if (target.info->space == Space::parameter) return target;
@@ -295,7 +309,8 @@ class Interpreter final : IntrinsicRun {
   std::vector<Target> targets_;  // by buffer; those of scratch lack its memory
   Thread main_;
   std::vector<BlockThreads> threads_of_;  // by collective loop
-  std::int64_t status_ = 0, phase_ = 0, executed_ = 0;
+  mutable std::int64_t status_ = 0;       // phases set it too
+  std::int64_t phase_ = 0, executed_ = 0;
 };
 
 }  // namespace

@@ -46,6 +46,10 @@ class IntrinsicRun {
   /// Runs a body for one thread, or for several threads together, from barrier to barrier.
   virtual void run_alone(const Block& body, Thread& t) = 0;
   virtual void run_together(const Block& body, std::span<Thread* const> threads) = 0;
+  /// Runs a whole kernel on buffers of this kernel, with its own dims. A check that fails sets this kernel's status
+  /// word to `code` plus the check's own code.
+  virtual void run_kernel(const Kernel& kernel, std::span<const Target> buffers, std::span<const std::int64_t> dims,
+                          std::int64_t code) const = 0;
   /// Runs a body for several threads with `region` active.
   void run_inside(RunningRegion& region, const Block& body, std::span<Thread* const> threads);
 

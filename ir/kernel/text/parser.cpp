@@ -17,7 +17,8 @@ constexpr int most_nesting = 128;
 /// Recursive-descent parser of one kernel.
 class KernelParser {
  public:
-  KernelParser(syntax::TokenStream& tokens, const IntrinsicFamily& also) : reader_(tokens, also), in_(tokens) {}
+  KernelParser(syntax::TokenStream& tokens, const IntrinsicFamily& also)
+      : reader_(tokens, also), in_(tokens), also_(also) {}
 
   Kernel parse() {
     if (!in_.peek().is_word("kernel"))
@@ -29,6 +30,7 @@ class KernelParser {
     while (in_.accept_word("note"))
       reader_.kernel.notes.push_back(in_.expect(TokenKind::text, "a note in double quotes").value);
     while (in_.peek().is_word("map")) map();
+    while (in_.peek().is_word("kernel")) phase_kernel();
     statements(reader_.kernel.body);
     return std::move(reader_.kernel);
   }
@@ -81,6 +83,14 @@ class KernelParser {
       map.strides.push_back(reader_.value());
     });
     reader_.kernel.maps.push_back(std::move(map));
+  }
+
+  /// The kernel of phases: kernel @row(x: read f32) { ... }
+  void phase_kernel() {
+    if (is_phase_) in_.fail(in_.peek(), "a kernel of phases inside a kernel of phases");
+    KernelParser nested(in_, also_);
+    nested.is_phase_ = true;
+    reader_.kernel.phase_kernels.push_back(std::make_shared<const Kernel>(nested.parse()));
   }
 
   /// Parses statements up to "}".
@@ -264,7 +274,9 @@ class KernelParser {
 
   KernelReader reader_;
   syntax::TokenStream& in_;
+  const IntrinsicFamily& also_;
   int depth_ = 0;
+  bool is_phase_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/kernel/intrinsics/record.h"
+#include "ir/kernel/phases.h"
 #include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::kernel {
@@ -18,6 +19,8 @@ class Scan {
   }
 
   ParameterUse run() {
+    for (const KernelPhase& phase : phases_of(kernel_))
+      look_at(phase, parameter_use(*kernel_.phase_kernels[phase.kernel]));
     for_each_statement(kernel_.body, [this](const Statement& s) {
       std::visit([this](const auto& node) { look_at(node); }, s.node);
     });
@@ -57,6 +60,10 @@ class Scan {
   void look_at(const Store& s) {
     store(s.buffer);
     align(s.buffer, s.alignment);
+  }
+  void look_at(const KernelPhase& phase, const ParameterUse& own) {
+    for (std::size_t p = 0; p < phase.buffers.size(); ++p) align(phase.buffers[p].id, own.alignment[p]);
+    if (own.largest_code > 0) use_.largest_code = std::max(use_.largest_code, phase.code + own.largest_code);
   }
   void look_at(const Check& s) { use_.largest_code = std::max(use_.largest_code, s.code); }
 

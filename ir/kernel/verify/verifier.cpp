@@ -32,6 +32,7 @@ class Verifier {
     for (std::size_t i = 0; i < kernel_.values.size(); ++i) placed_everywhere(i);
     for (const TensorMap& map : kernel_.maps) verify_map(kernel_, map);
     verify_parallel_loop(kernel_);
+    for (const auto& phase : kernel_.phase_kernels) verify(*phase);
     block(kernel_.body);
     verify_sums(kernel_);
     require(scratch_bytes_ <= most_stack_bytes, "scratch_size", "{} bytes of stack scratch", scratch_bytes_);

@@ -266,6 +266,9 @@ MockDriver::Handle MockDriver::find_function(Handle module, const std::string& n
   return function;
 }
 void MockDriver::allow_shared_memory(Handle, std::int64_t) { call("cuFuncSetAttribute"); }
+std::int64_t MockDriver::most_resident_blocks(Handle, int, std::int64_t) {
+  return call("cuOccupancyMaxActiveBlocksPerMultiprocessor"), resident_blocks;
+}
 
 MockDriver::TensorMap MockDriver::encode(const Tensor& tensor) {
   call("cuTensorMapEncodeTiled");
@@ -276,7 +279,9 @@ MockDriver::TensorMap MockDriver::encode(const Tensor& tensor) {
 }
 
 void MockDriver::launch(const Launch& launch) {
-  call("cuLaunchKernel");
+  call(launch.is_cooperative ? "cuLaunchCooperativeKernel" : "cuLaunchKernel");
+  if (launch.is_cooperative && launch.grid[0] * launch.grid[1] * launch.grid[2] > resident_blocks)
+    throw std::logic_error("a cooperative launch of more blocks than fit");
   Recorded recorded{launch, {}, {launch.maps.begin(), launch.maps.end()}};
   for (const void* argument : launch.arguments)
     recorded.values.push_back(*static_cast<const std::uint64_t*>(argument));

@@ -31,6 +31,7 @@ class MockDriver final : public cuda::Driver {
   Order order = Order::at_once;
   std::vector<std::string> device_ids = {std::string(32, '0')};  ///< one id per device
   std::uint64_t memory_bytes = 1 << 20;                          ///< memory of the device
+  std::int64_t resident_blocks = 3;                              ///< of a cooperative launch; 0: there are none
   int fail_at = -1;  ///< number of the call, from 0, that fails with `fail_code`
   int fail_code = 999;
   int calls = 0;
@@ -85,6 +86,7 @@ class MockDriver final : public cuda::Driver {
   void unload_module(Handle module) noexcept override;
   Handle find_function(Handle module, const std::string& name) override;
   void allow_shared_memory(Handle function, std::int64_t bytes) override;
+  std::int64_t most_resident_blocks(Handle function, int threads, std::int64_t shared_bytes) override;
   TensorMap encode(const Tensor& tensor) override;
   void launch(const Launch& launch) override;
 

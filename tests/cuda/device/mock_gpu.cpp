@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/emitter.h"
+#include "codegen/cuda/mapping.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
 #include "runtime/cuda/cuda_backend.h"
@@ -58,6 +59,7 @@ void MockGpu::launch(const std::string& function, const cuda::Driver::Launch& la
   const auto count = static_cast<std::size_t>(kernel.parameter_count());
   const auto word = [&](std::size_t i) { return *static_cast<const std::uint64_t*>(launch.arguments[i]); };
   LATHE_ASSERT(launch.arguments.size() == count + kernel.dims.size() + 1);
+  LATHE_ASSERT(launch.is_cooperative == cuda::mapping_of(kernel, gpu_info("sm_80")).is_resident);
   std::vector<kernel::BoundBuffer> buffers;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t bytes = word(i) == 0 ? 0 : driver_->bytes_from(word(i));

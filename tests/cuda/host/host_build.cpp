@@ -1,12 +1,14 @@
 #include "tests/cuda/host/host_build.h"
 #include "tests/support/texts/test_data.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <fmt/args.h>
 #include <fmt/core.h>
 
 #include "codegen/cuda/emitter.h"
+#include "codegen/cuda/mapping.h"
 #include "codegen/cuda/prelude/prelude.h"
 #include "ir/kernel/printer.h"
 
@@ -32,11 +34,11 @@ extern "C" int {}(void* const* buffers, const long long* dims, const void* maps,
                   const int* block, unsigned long long seed, unsigned long long* status) {{
   Arguments all{{buffers, dims, status, maps}};
   const auto thread = [](void* p) {{ const Arguments& a = *static_cast<Arguments*>(p); (void)a; {} }};
-  return shim_run({{{{grid[0], grid[1], grid[2]}}, {{block[0], block[1], block[2]}}, seed, thread, &all}});
+  return shim_run({{{{grid[0], grid[1], grid[2]}}, {{block[0], block[1], block[2]}}, seed, thread, &all, {}}});
 }}
 }}
 )",
-                     name, thread);
+                     name, thread, cuda::mapping_of(kernel, gpu_info("sm_80")).is_resident);
 }
 
 /// Returns the kernel's text without its #include, which is emitted once, and with extern shared memory as an array
@@ -67,6 +69,14 @@ HostText::HostText(std::span<const kernel::Kernel> kernels)
     kernel.name = fmt::format("k{}_{}", entries.size(), given.name);
     text += kernel_text(kernel) + entry_text(kernel, name);
   }
+}
+
+std::array<std::int64_t, 3> host_grid(const kernel::Kernel& kernel, std::span<const std::int64_t> dims,
+                                      std::uint64_t seed) {
+  auto grid = cuda::grid_of(kernel, gpu_info("sm_80"), dims);
+  if (cuda::mapping_of(kernel, gpu_info("sm_80")).is_resident)
+    grid[0] = std::min(grid[0], static_cast<std::int64_t>(2 + seed % 3));
+  return grid;
 }
 
 bool has_compiler() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -17,6 +19,10 @@ struct HostText {
 
   explicit HostText(std::span<const kernel::Kernel> kernels);
 };
+
+/// Returns the blocks of a launch. A resident grid has up to four, depending on the seed.
+std::array<std::int64_t, 3> host_grid(const kernel::Kernel& kernel, std::span<const std::int64_t> dims,
+                                      std::uint64_t seed);
 
 /// Whether this machine has a C++ compiler; prints SKIP to stdout if not.
 bool has_compiler();

@@ -39,15 +39,15 @@ std::int64_t HostCuda::run(const kernel::Kernel& kernel, std::span<const kernel:
   LATHE_ASSERT(cuda::int32_suffices(kernel, gpu_info("sm_80"), dims));
   std::vector<void*> pointers;
   for (const kernel::BoundBuffer& buffer : buffers) pointers.push_back(buffer.data);
-  const auto grid = cuda::grid_of(kernel, gpu_info("sm_80"), dims);
+  const auto grid = host_grid(kernel, dims, seed);
   const cuda::Mapping mapping = cuda::mapping_of(kernel, gpu_info("sm_80"));
   const long long blocks[] = {grid[0], grid[1], grid[2]};
-  unsigned long long status = 0;
+  unsigned long long status[2] = {};  // and the word of a grid barrier
   const auto maps = shim_maps(kernel, buffers, dims);
-  if (entry->second(pointers.data(), dims.data(), maps.data(), blocks, mapping.threads.data(), seed, &status) != 0)
+  if (entry->second(pointers.data(), dims.data(), maps.data(), blocks, mapping.threads.data(), seed, status) != 0)
     throw InternalError(
-        fmt::format("kernel {}: threads of a block finish while others wait at a barrier", kernel.name));
-  return static_cast<std::int64_t>(status);
+        fmt::format("kernel {}: threads of a block, or blocks, finish while others wait at a barrier", kernel.name));
+  return static_cast<std::int64_t>(status[0]);
 }
 
 }  // namespace lathe::test

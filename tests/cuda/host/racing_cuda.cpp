@@ -29,7 +29,7 @@ class LaunchFile {
  public:
   LaunchFile(const kernel::Kernel& kernel, std::span<const kernel::BoundBuffer> buffers,
              std::span<const std::int64_t> dims, std::uint64_t seed) {
-    const auto grid = cuda::grid_of(kernel, gpu_info("sm_80"), dims);
+    const auto grid = host_grid(kernel, dims, seed);
     const cuda::Mapping mapping = cuda::mapping_of(kernel, gpu_info("sm_80"));
     add(static_cast<std::int64_t>(seed));
     for (const auto blocks : grid) add(blocks);

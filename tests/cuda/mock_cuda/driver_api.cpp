@@ -35,7 +35,8 @@ constexpr int success = 0, out_of_memory = 2, no_device = 100, invalid_device = 
 /// A kernel of a loaded library.
 struct Kernel {
   int words = 0, maps = 0;
-  int (*launch)(void** arguments, const long long* grid, const int* block, unsigned long long seed) = nullptr;
+  int (*launch)(void** arguments, const long long* grid, const int* block, unsigned long long seed,
+                int is_resident) = nullptr;
 };
 
 class Library {
@@ -98,13 +99,25 @@ struct Gpu {
     driver.copy_to_host(reinterpret_cast<void*>(to), from, bytes, its);
   }
 
+  /// Enqueues a launch with the kernel's arguments, as the driver's functions get them.
+  void put(cuda::Driver::Launch l, void** arguments) {
+    const Kernel& kernel = functions.at(l.function);
+    std::vector<cuda::Driver::TensorMap> maps;
+    for (int i = 0; i < kernel.maps; ++i)
+      maps.push_back(*static_cast<const cuda::Driver::TensorMap*>(arguments[kernel.words + i]));
+    l.stream = stream(l.stream);
+    l.arguments = {arguments, static_cast<std::size_t>(kernel.words)};
+    l.maps = maps;
+    driver.launch(l);
+  }
+
   void launch(const std::string& name, const cuda::Driver::Launch& l) {
     const Kernel& kernel = functions.at(l.function);
     log(name, l);
     std::vector<void*> arguments(l.arguments.begin(), l.arguments.end());
     for (cuda::Driver::TensorMap& map : l.maps) arguments.push_back(&map);
     const long long grid[] = {l.grid[0], l.grid[1], l.grid[2]};
-    if (kernel.launch(arguments.data(), grid, l.block.data(), 1) != 0)
+    if (kernel.launch(arguments.data(), grid, l.block.data(), 1, l.is_cooperative) != 0)
       throw std::logic_error("threads of a block finish while others wait at a barrier");
   }
 
@@ -140,6 +153,7 @@ std::vector<std::unique_ptr<Gpu>> visible_gpus() {
     if (i < 0 || i >= count) break;  // like the driver: ignores the rest
     auto gpu = std::make_unique<Gpu>();
     gpu->driver.device_ids = {fmt::format("{:032x}", 0xabc0 + i)};
+    gpu->driver.resident_blocks = 132;
     gpu->driver.memory_bytes = std::stoull(setting("MOCK_CUDA_BYTES", "1073741824"));
     gpu->driver.order =
         setting("MOCK_CUDA_ORDER", "late") == "early" ? MockDriver::Order::early : MockDriver::Order::late;
@@ -183,6 +197,20 @@ int of_device(int device, const std::function<void(Gpu&)>& call) {
   return of_gpu(gpus()[static_cast<std::size_t>(device)].get(), call);
 }
 
+int put_launch(void* function, const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared_bytes,
+               void* stream, void** arguments, bool is_cooperative) {
+  return of_current([&](Gpu& gpu) {
+    gpu.put({.function = function,
+             .grid = {grid[0], grid[1], grid[2]},
+             .block = {static_cast<int>(block[0]), static_cast<int>(block[1]), static_cast<int>(block[2])},
+             .shared_bytes = shared_bytes,
+             .is_cooperative = is_cooperative,
+             .stream = stream,
+             .arguments = {}},
+            arguments);
+  });
+}
+
 }  // namespace
 
 }  // namespace lathe::test::mock
@@ -224,8 +252,8 @@ int cuDeviceGetName(char* name, int size, int device) {
 int cuDeviceGetAttribute(int* value, int which, int device) {
   return of_device(device, [&](Gpu& gpu) {
     const int capability = gpu.driver.compute_capability(0);
-    const std::map<int, int> values{{75, capability / 10}, {76, capability % 10}, {16, 132},
-                                    {13, 1785000},         {36, 2619000},         {37, 5120}};
+    const std::map<int, int> values{
+        {75, capability / 10}, {76, capability % 10}, {16, 132}, {13, 1785000}, {36, 2619000}, {37, 5120}, {95, 1}};
     *value = values.at(which);
   });
 }
@@ -368,21 +396,22 @@ int cuTensorMapEncodeTiled(Driver::TensorMap* map, int type, std::uint32_t rank,
                               .box = {box, box + rank}});
   });
 }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int threads, std::size_t shared_bytes) {
+  return of_current([&](Gpu& gpu) {
+    gpu.driver.most_resident_blocks(function, threads, static_cast<std::int64_t>(shared_bytes));
+    *blocks = 1;
+  });
+}
 int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                    unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments,
                    void**) {
-  return of_current([&](Gpu& gpu) {
-    const Kernel& kernel = gpu.functions.at(function);
-    std::vector<Driver::TensorMap> maps;
-    for (int i = 0; i < kernel.maps; ++i)
-      maps.push_back(*static_cast<const Driver::TensorMap*>(arguments[kernel.words + i]));
-    gpu.driver.launch({.function = function,
-                       .grid = {grid_x, grid_y, grid_z},
-                       .block = {static_cast<int>(block_x), static_cast<int>(block_y), static_cast<int>(block_z)},
-                       .shared_bytes = shared_bytes,
-                       .stream = gpu.stream(stream),
-                       .arguments = {arguments, static_cast<std::size_t>(kernel.words)},
-                       .maps = maps});
-  });
+  const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
+  return put_launch(function, grid, block, shared_bytes, stream, arguments, false);
+}
+int cuLaunchCooperativeKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                              unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
+                              void** arguments) {
+  const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
+  return put_launch(function, grid, block, shared_bytes, stream, arguments, true);
 }
 }

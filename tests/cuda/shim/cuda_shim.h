@@ -24,11 +24,11 @@ struct ShimIndex {
   unsigned x, y, z;
 };
 #ifdef SHIM_OS_THREADS
-extern __thread ShimIndex threadIdx;
+extern __thread ShimIndex threadIdx, blockIdx;
 #else
-extern ShimIndex threadIdx;
+extern ShimIndex threadIdx, blockIdx;
 #endif
-extern ShimIndex blockIdx;
+extern ShimIndex blockDim, gridDim;
 
 /// Yields to the other threads of the block until all have reached it.
 void __syncthreads();
@@ -60,6 +60,15 @@ void shim_wait_barrier(const unsigned long long* barrier, unsigned parity);
 /// which no thread waits, or threads name different numbers, never ends.
 void shim_named_barrier(unsigned barrier, unsigned threads, bool waits);
 void __syncwarp();
+/// bar.sync, or __syncwarp with a mask, of the threads [first, first + threads) of a block.
+void shim_part_barrier(unsigned first, unsigned threads);
+/// The dynamic shared memory of the block.
+unsigned char* shim_dynamic_shared();
+/// ld.acquire, red.release.add, and a wait until the highest bit differs from that of `before`, on a word that the
+/// blocks of a resident grid share.
+unsigned shim_grid_word(const unsigned* word);
+void shim_grid_arrive(unsigned* word, unsigned amount);
+void shim_grid_wait(const unsigned* word, unsigned before);
 /// wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T of N = 2 * lanes, .commit_group, .wait_group; 128 threads meet for
 /// each. The matmul runs at the wait; until then the sums are poisoned. If `held` is given, the left operand is these
 /// 4 registers of each thread instead of the descriptor's. One that `starts` overwrites the sums.

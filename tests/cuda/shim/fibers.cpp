@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <vector>
 
 #include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/launch.h"
 
-/// All threads of a block are fibers of one OS thread, run in random order.
+/// All threads of a block are fibers of one OS thread, run in random order. Blocks run one after the other; those of
+/// a resident grid take turns at its barriers.
 
-ShimIndex threadIdx, blockIdx;
+ShimIndex threadIdx, blockIdx, blockDim, gridDim;
 
 // The bounds of the section of __shared__ variables; the linker defines them if the section exists.
 extern "C" __attribute__((weak)) unsigned char __start_cuda_shared[], __stop_cuda_shared[];
@@ -43,7 +45,7 @@ shim_switch:
 
 namespace {
 
-constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t stack_bytes = 128 * 1024, most_dynamic_bytes = 1 << 18;
 
 enum class State { at_barrier, in_warp, waiting, running, finished };
 
@@ -70,18 +72,20 @@ struct NamedBarrier {
 
 struct Block {
   const ShimLaunch* launch = nullptr;
+  ShimIndex index = {};
   std::vector<Meeting> warps, warpgroups;
   std::array<NamedBarrier, shim_named_barriers> barriers;
+  std::map<unsigned, NamedBarrier> parts;  // by first thread
+  std::vector<unsigned char> memory;       // dynamic and shared
   std::vector<Fiber> fibers;
   std::vector<unsigned char*> stacks;
   Fiber* current = nullptr;
   void* scheduler = nullptr;
+  std::size_t resumed = 0;  // number of times that a thread continued
 };
 
-Block& block() {
-  static Block one;
-  return one;
-}
+Block* running = nullptr;
+Block& block() { return *running; }
 
 void give_way(State state) {
   Block& b = block();
@@ -109,6 +113,7 @@ void prepare(Fiber& fiber, unsigned char* stack) {
 void resume(Fiber& fiber) {
   Block& b = block();
   b.current = &fiber;
+  ++b.resumed;
   threadIdx = fiber.index;
   shim_switch(&b.scheduler, fiber.position);
 }
@@ -128,11 +133,12 @@ void run_threads(const std::vector<std::size_t>& order, std::mt19937_64& random)
   }
 }
 
-/// Runs all threads from barrier to barrier. Returns 1 if some finish while others wait, or a warp is incomplete.
-int run_block(std::mt19937_64& random) {
-  Block& b = block();
+void start_block(Block& b, const ShimLaunch& launch, ShimIndex index) {
+  running = &b;
+  b.launch = &launch;
+  b.index = index;
   if (__start_cuda_shared) std::fill(__start_cuda_shared, __stop_cuda_shared, 0xff);
-  const int* size = b.launch->block;
+  const int* size = launch.block;
   b.fibers.clear();
   for (int z = 0; z < size[2]; ++z)
     for (int y = 0; y < size[1]; ++y)
@@ -143,10 +149,25 @@ int run_block(std::mt19937_64& random) {
   shim_start_copies(b.fibers.size());
   shim_start_products();
   b.barriers = {};
+  b.parts.clear();
+  if (launch.is_resident) b.memory.assign(most_dynamic_bytes, 0xff);
   while (b.stacks.size() < b.fibers.size())
     b.stacks.push_back(static_cast<unsigned char*>(
         mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
   for (std::size_t i = 0; i < b.fibers.size(); ++i) prepare(b.fibers[i], b.stacks[i]);
+}
+
+bool has_flipped(const void* word, unsigned before) {
+  return ((*static_cast<const unsigned*>(word) ^ before) >> 31) != 0;
+}
+
+enum class Progress { finished, waits_for_blocks, stuck };
+
+/// Runs all threads from barrier to barrier, until they have finished or wait for other blocks. They are stuck if
+/// some finish while others wait, or a warp is incomplete.
+Progress advance_block(Block& b, std::mt19937_64& random) {
+  running = &b;
+  blockIdx = b.index;
   std::vector<std::size_t> order(b.fibers.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   for (;;) {
@@ -155,10 +176,41 @@ int run_block(std::mt19937_64& random) {
     const auto all = [&](State state) {
       return std::all_of(b.fibers.begin(), b.fibers.end(), [state](const Fiber& f) { return f.state == state; });
     };
-    if (all(State::finished)) return 0;
-    if (!all(State::at_barrier)) return 1;
+    if (all(State::finished)) return Progress::finished;
+    if (!all(State::at_barrier)) {
+      const bool waits = std::any_of(b.fibers.begin(), b.fibers.end(), [](const Fiber& f) {
+        return f.state == State::waiting && f.over == has_flipped;
+      });
+      return waits ? Progress::waits_for_blocks : Progress::stuck;
+    }
     for (Fiber& fiber : b.fibers) fiber.state = State::running;
   }
+}
+
+/// Runs blocks that wait for each other, in random order. Returns 1 if none can continue.
+int run_resident(const ShimLaunch& launch, const std::vector<ShimIndex>& indices, std::mt19937_64& random) {
+  static std::vector<Block> blocks;
+  if (blocks.size() < indices.size()) blocks.resize(indices.size());
+  std::vector<Block*> left;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    start_block(blocks[i], launch, indices[i]);
+    left.push_back(&blocks[i]);
+  }
+  while (!left.empty()) {
+    std::shuffle(left.begin(), left.end(), random);
+    std::vector<Block*> waiting;
+    bool moved = false;
+    for (Block* b : left) {
+      const std::size_t before = b->resumed;
+      const Progress progress = advance_block(*b, random);
+      if (progress == Progress::stuck) return 1;
+      if (progress == Progress::waits_for_blocks) waiting.push_back(b);
+      moved = moved || b->resumed != before;
+    }
+    if (!moved) return 1;
+    left = waiting;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -186,8 +238,9 @@ void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
   if (!over(what, number)) give_way(State::waiting);
 }
 
-void shim_named_barrier(unsigned barrier, unsigned threads, bool waits) {
-  NamedBarrier& own = block().barriers.at(barrier);
+namespace {
+
+void enter_barrier(NamedBarrier& own, unsigned threads, bool waits) {
   const unsigned round = own.rounds;
   if (own.arrived == 0) own.threads = threads;
   own.waiting += waits;
@@ -199,22 +252,40 @@ void shim_named_barrier(unsigned barrier, unsigned threads, bool waits) {
       round);
 }
 
+}  // namespace
+
+void shim_named_barrier(unsigned barrier, unsigned threads, bool waits) {
+  enter_barrier(block().barriers.at(barrier), threads, waits);
+}
+void shim_part_barrier(unsigned first, unsigned threads) { enter_barrier(block().parts[first], threads, true); }
+
+unsigned char* shim_dynamic_shared() { return block().memory.data(); }
+
+unsigned shim_grid_word(const unsigned* word) { return *word; }
+void shim_grid_arrive(unsigned* word, unsigned amount) { *word += amount; }
+void shim_grid_wait(const unsigned* word, unsigned before) { shim_wait_until(has_flipped, word, before); }
+
 void __syncwarp() {
   shim_meet([](void* const*) { return true; }, nullptr);
 }
 
 int shim_run(const ShimLaunch& launch) {
-  block().launch = &launch;
   std::mt19937_64 random(launch.seed);
+  const auto index = [](const auto* n) {
+    return ShimIndex{static_cast<unsigned>(n[0]), static_cast<unsigned>(n[1]), static_cast<unsigned>(n[2])};
+  };
+  blockDim = index(launch.block), gridDim = index(launch.grid);
   std::vector<ShimIndex> blocks;
   for (long long z = 0; z < launch.grid[2]; ++z)
     for (long long y = 0; y < launch.grid[1]; ++y)
       for (long long x = 0; x < launch.grid[0]; ++x)
         blocks.push_back({static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)});
+  if (launch.is_resident) return run_resident(launch, blocks, random);
   std::shuffle(blocks.begin(), blocks.end(), random);
-  for (const ShimIndex& index : blocks) {
-    blockIdx = index;
-    if (run_block(random) != 0) return 1;
+  static Block one;
+  for (const ShimIndex& own : blocks) {
+    start_block(one, launch, own);
+    if (advance_block(one, random) != Progress::finished) return 1;
   }
   return 0;
 }

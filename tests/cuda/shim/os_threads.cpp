@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda/shim/block.h"
@@ -18,7 +20,8 @@
 
 /// Every thread of a block is an OS thread, for ThreadSanitizer. This file is built without instrumentation and waits
 /// without functions that ThreadSanitizer intercepts, so ThreadSanitizer knows only the ordering that is reported
-/// here. Blocks run sequentially, but that does not order their accesses.
+/// here. Blocks run sequentially, but that does not order their accesses; those of a resident grid run at the same
+/// time.
 
 extern "C" {
 void __tsan_acquire(void* position);
@@ -36,11 +39,11 @@ extern unsigned char __start_cuda_shared[], __stop_cuda_shared[];
 }
 
 // Shared memory consists of whole pages: the section starts on a page, and this variable ends it.
-constexpr std::size_t page = 4096;
+constexpr std::size_t page = 4096, most_dynamic_bytes = 1 << 18;
 __attribute__((section("cuda_shared"), aligned(page))) unsigned char shim_last_page[page];
 
-__thread ShimIndex threadIdx;
-ShimIndex blockIdx;
+__thread ShimIndex threadIdx, blockIdx;
+ShimIndex blockDim, gridDim;
 
 namespace {
 
@@ -100,13 +103,18 @@ class Counter {
   void wait_while(unsigned value) {
     while (value_.load() == value) syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, value, nullptr);
   }
-  void advance() { set(now() + 1); }
+  void advance() {
+    value_.fetch_add(1);
+    wake();
+  }
   void set(unsigned value) {
     value_.store(value);
-    syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max());
+    wake();
   }
 
  private:
+  void wake() { syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, std::numeric_limits<int>::max()); }
+
   std::atomic<unsigned> value_ = 0;
 };
 
@@ -171,28 +179,52 @@ class NamedBarrier {
 };
 
 struct Block {
-  const ShimLaunch launch;
+  ShimIndex index = {};
   std::size_t threads;
-  Meeting whole{threads}, with_launcher{threads + 1};
+  Meeting whole{threads};
   std::vector<std::unique_ptr<Meeting>> warps, warpgroups;
   std::vector<std::unique_ptr<Meeting>> first;  // first of the warps, by warp index
   std::array<NamedBarrier, shim_named_barriers> barriers;
-  std::vector<std::size_t> numbers;  // thread indices for the workers
+  std::map<std::pair<unsigned, unsigned>, Meeting> parts;  // by first thread and number of threads
+  std::atomic<bool> parts_are_locked = false;
+  std::vector<unsigned char> memory;  // dynamic and shared
+  std::vector<std::size_t> numbers;   // thread indices for the workers
   Counter wakes;
 
-  explicit Block(const ShimLaunch& l)
-      : launch(l), threads(static_cast<std::size_t>(l.block[0]) * l.block[1] * l.block[2]), numbers(threads) {
+  explicit Block(std::size_t count) : threads(count), numbers(threads) {
     for (std::size_t i = 0; i < threads; ++i) numbers[i] = i;
-    const auto meetings = [](auto& all, std::size_t count, auto size) {
-      for (std::size_t i = 0; i < count; ++i) all.push_back(std::make_unique<Meeting>(size(i)));
+    const auto meetings = [](auto& all, std::size_t several, auto size) {
+      for (std::size_t i = 0; i < several; ++i) all.push_back(std::make_unique<Meeting>(size(i)));
     };
     meetings(warps, threads / shim_warp_threads, [](std::size_t) { return shim_warp_threads; });
     meetings(warpgroups, threads / shim_warpgroup_threads, [](std::size_t) { return shim_warpgroup_threads; });
     meetings(first, warps.size() + 1, [](std::size_t i) { return i * shim_warp_threads; });
   }
+
+  /// The lock is one that ThreadSanitizer does not know: it orders nothing.
+  Meeting& part(unsigned from, unsigned count) {
+    while (parts_are_locked.exchange(true)) syscall(SYS_sched_yield);
+    Meeting& found = parts.try_emplace({from, count}, count).first->second;
+    parts_are_locked = false;
+    return found;
+  }
 };
 
-Block* block = nullptr;
+/// A launch and the blocks that run at the same time: all of a resident grid, or one.
+struct Running {
+  ShimLaunch launch;
+  std::vector<std::unique_ptr<Block>> blocks{};
+  std::size_t workers = 0;
+  std::unique_ptr<Meeting> with_launcher{};
+
+  Running(const ShimLaunch& l, std::size_t threads, std::size_t count)
+      : launch(l), workers(threads * count), with_launcher(std::make_unique<Meeting>(workers + 1)) {
+    for (std::size_t i = 0; i < count; ++i) blocks.push_back(std::make_unique<Block>(threads));
+  }
+};
+
+Running* running = nullptr;
+__thread Block* block = nullptr;
 __thread std::size_t own_number;
 
 /// Remaps shared memory, because ThreadSanitizer treats mapped memory as untouched, and poisons it.
@@ -202,25 +234,30 @@ void renew_shared_memory() {
   if (bytes % page != 0 || mmap(__start_cuda_shared, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
     fail("shared memory is not whole pages");
   std::fill_n(__start_cuda_shared, bytes, 0xff);
-  shim_pass_on(block);
+  shim_pass_on(running);
 }
 
-/// Runs one thread of every block of a launch, ordered before the next launch.
+/// Runs one thread of every block of a launch, or of one block of a resident grid, ordered before the next launch.
 void work_on_launch(std::size_t worker) {
-  const long long* const grid = block->launch.grid;
-  for (long long i = 0; i < grid[0] * grid[1] * grid[2]; ++i) {
-    block->with_launcher.meet(worker);
-    shim_take_up(block);
-    own_number = block->numbers[worker];
+  const long long* const grid = running->launch.grid;
+  const std::size_t threads = running->workers / running->blocks.size();
+  block = running->blocks[worker / threads].get();
+  const long long turns = running->launch.is_resident ? 1 : grid[0] * grid[1] * grid[2];
+  for (long long i = 0; i < turns; ++i) {
+    running->with_launcher->meet(worker);
+    shim_take_up(running);
+    own_number = block->numbers[worker % threads];
+    blockIdx = block->index;
     shim_start_copies(block->threads);
     if (own_number % shim_warpgroup_threads == 0) shim_start_products();
     const auto n = static_cast<unsigned>(own_number);
-    const auto x = static_cast<unsigned>(block->launch.block[0]), y = static_cast<unsigned>(block->launch.block[1]);
+    const auto x = static_cast<unsigned>(running->launch.block[0]),
+               y = static_cast<unsigned>(running->launch.block[1]);
     threadIdx = {n % x, n / x % y, n / x / y};
-    block->launch.kernel(block->launch.arguments);
+    running->launch.kernel(running->launch.arguments);
     shim_land_own_copies();
-    shim_pass_on(&block->threads);
-    block->with_launcher.meet(worker);
+    shim_pass_on(&running->workers);
+    running->with_launcher->meet(worker);
   }
 }
 
@@ -269,25 +306,63 @@ void shim_wait_until(ShimCondition over, const void* what, unsigned number) {
   }
 }
 
+void shim_part_barrier(unsigned first, unsigned threads) {
+  block->part(first, threads).synchronise(own_number - first);
+}
+unsigned char* shim_dynamic_shared() { return block->memory.data(); }
+
+namespace {
+Counter grid_wakes;  // changes at each arrival at a grid barrier
+}  // namespace
+
+unsigned shim_grid_word(const unsigned* word) {
+  const unsigned value = std::atomic_ref(*const_cast<unsigned*>(word)).load();
+  shim_take_up(word);
+  return value;
+}
+void shim_grid_arrive(unsigned* word, unsigned amount) {
+  shim_pass_on(word);
+  std::atomic_ref(*word).fetch_add(amount);
+  grid_wakes.advance();
+}
+void shim_grid_wait(const unsigned* word, unsigned before) {
+  for (;;) {
+    const unsigned wakes = grid_wakes.now();
+    if (((shim_grid_word(word) ^ before) >> 31) != 0) return;
+    grid_wakes.wait_while(wakes);
+  }
+}
+
 int shim_run(const ShimLaunch& launch) {
-  static std::vector<std::unique_ptr<Block>> all;  // threads may still be leaving the meetings of earlier blocks
-  Block& own = *all.emplace_back(std::make_unique<Block>(launch));
-  block = &own;
+  static std::vector<std::unique_ptr<Running>> all;  // threads may still be leaving the meetings of earlier blocks
+  const auto index = [](const auto* n) {
+    return ShimIndex{static_cast<unsigned>(n[0]), static_cast<unsigned>(n[1]), static_cast<unsigned>(n[2])};
+  };
+  blockDim = index(launch.block), gridDim = index(launch.grid);
+  const auto blocks = static_cast<std::size_t>(launch.grid[0] * launch.grid[1] * launch.grid[2]);
+  const std::size_t threads = std::size_t{blockDim.x} * blockDim.y * blockDim.z;
+  Running& own = *all.emplace_back(std::make_unique<Running>(launch, threads, launch.is_resident ? blocks : 1));
+  running = &own;
   std::mt19937_64 random(launch.seed);
-  std::vector<long long> order(static_cast<std::size_t>(launch.grid[0] * launch.grid[1] * launch.grid[2]));
+  std::vector<long long> order(blocks);
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<long long>(i);
   std::shuffle(order.begin(), order.end(), random);
-  want_workers(own.threads);
-  launches.set((launches.now() / most_threads + 1) * most_threads + static_cast<unsigned>(own.threads));
-  for (const long long i : order) {
-    const long long x = launch.grid[0], y = launch.grid[1];
-    blockIdx = {static_cast<unsigned>(i % x), static_cast<unsigned>(i / x % y), static_cast<unsigned>(i / x / y)};
-    std::shuffle(own.numbers.begin(), own.numbers.end(), random);
+  want_workers(own.workers);
+  if (own.workers >= most_threads) fail("too many threads");
+  launches.set((launches.now() / most_threads + 1) * most_threads + static_cast<unsigned>(own.workers));
+  for (std::size_t first = 0; first < order.size(); first += own.blocks.size()) {
+    for (std::size_t b = 0; b < own.blocks.size(); ++b) {
+      Block& its = *own.blocks[b];
+      const long long x = launch.grid[0], y = launch.grid[1], i = order[first + b];
+      its.index = {static_cast<unsigned>(i % x), static_cast<unsigned>(i / x % y), static_cast<unsigned>(i / x / y)};
+      std::shuffle(its.numbers.begin(), its.numbers.end(), random);
+      if (launch.is_resident) its.memory.assign(most_dynamic_bytes, 0xff);
+      for (NamedBarrier& barrier : its.barriers) barrier.reset();
+    }
     renew_shared_memory();
-    for (NamedBarrier& barrier : own.barriers) barrier.reset();
-    own.with_launcher.meet(own.threads);
-    own.with_launcher.meet(own.threads);
+    own.with_launcher->meet(own.workers);
+    own.with_launcher->meet(own.workers);
   }
-  shim_take_up(&own.threads);
+  shim_take_up(&own.workers);
   return 0;
 }

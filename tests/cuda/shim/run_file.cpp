@@ -62,12 +62,12 @@ void run(const char* name, const char* path) {
     std::memcpy(bytes.bytes, &map, sizeof map);
   }
   const int block[] = {static_cast<int>(head[4]), static_cast<int>(head[5]), static_cast<int>(head[6])};
-  unsigned long long status = 0;
+  unsigned long long status[2] = {};  // and the word of a grid barrier
   expect(entry(buffers.data(), dims.data(), maps.data(), &head[1], block, static_cast<unsigned long long>(head[0]),
-               &status) == 0,
+               status) == 0,
          "the launch failed");
   std::rewind(file);
-  std::fwrite(&status, sizeof status, 1, file);
+  std::fwrite(status, sizeof status[0], 1, file);
   std::fseek(file, start, SEEK_SET);
   for (const auto& memory : memories) std::fwrite(memory.data(), 1, memory.size(), file);
   expect(std::fclose(file) == 0, "the results cannot be written");

@@ -1,0 +1,172 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include "codegen/cuda/intrinsics/hooks.h"
+#include "codegen/cuda/phases/phase_mapping.h"
+#include "ir/kernel/intrinsics/gpu/grid/grid_phases.h"
+
+namespace lathe::cuda {
+
+namespace {
+
+std::string phase_call(const kernel::Instruction& in, const KernelText& k) {
+  const kernel::KernelPhase phase = kernel::RunPhase::of(in).phase;
+  std::vector<std::string> args;
+  for (const kernel::IntrinsicBuffer& buffer : phase.buffers) args.push_back(k.buffer(buffer.id));
+  for (std::size_t i = 0; i < phase.dims.size(); ++i) args.push_back(k.arg(i));
+  args.emplace_back("status");
+  args.push_back(std::to_string(phase.code));
+  return fmt::format("{}({})", phase_symbol(k.kernel(), phase.kernel), fmt::join(args, ", "));
+}
+
+std::string barrier_call(const kernel::Instruction&, const KernelText&) { return "grid.wait()"; }
+
+std::string prefetch_call(const kernel::Instruction& in, const KernelText& k) {
+  const auto prefetch = kernel::GridPrefetch::of(in);
+  return fmt::format("grid.prefetch({}, {}, {})", k.buffer(prefetch.from), k.arg(0), k.arg(1));
+}
+
+constexpr std::string_view grid_device_text = R"cuda(
+// ---- phases: the blocks of other kernels, run by the blocks of a resident grid ----
+
+#ifdef __CUDA_ARCH__
+#define LATHE_PHASE __device__ __noinline__
+#else
+#define LATHE_PHASE static
+#endif
+
+struct BlockIndex {
+  u32 x, y, z;
+};
+
+LATHE_FUNCTION unsigned char* dynamic_shared() {
+#ifdef __CUDA_ARCH__
+  extern __shared__ __align__(16) unsigned char phase_memory[];
+  return phase_memory;
+#else
+  return shim_dynamic_shared();
+#endif
+}
+/// The functions of phases are not inlined: without this, their accesses would be to any kind of memory.
+template <class T>
+LATHE_FUNCTION void expect_global(const T* p) {
+#ifdef __CUDA_ARCH__
+  __builtin_assume(__isGlobal(p));
+#endif
+}
+LATHE_FUNCTION i64 block_count(i64 lo, i64 hi, i64 step) { return lo >= hi ? 0 : (hi - lo - 1) / step + 1; }
+
+/// Hands out the blocks of a phase, of x * y * z threads each. `beside` of them run at a time in a block of the grid,
+/// each in `held` of its threads. All threads of a block of the phase get the same blocks.
+template <int x, int y, int z, int held, int beside, int block_threads, int shared_bytes, int axes>
+struct PhaseBlock {
+  BlockIndex block, thread;
+  u32 place;
+  i64 number, count, columns, rows;
+
+  LATHE_FUNCTION PhaseBlock(i64 blocks_x, i64 blocks_y, i64 blocks_z)
+      : place(threadIdx.x / held), count(blocks_x * blocks_y * blocks_z), columns(blocks_x), rows(blocks_y) {
+    const u32 own = threadIdx.x % held;
+    thread = {own % x, own / x % y, own / (x * y)};
+    number = place < beside && own < x * y * z ? i64(place) * gridDim.x + blockIdx.x : count;
+  }
+  LATHE_FUNCTION bool is_inside() {
+    if (number >= count) return false;
+    if constexpr (axes == 1)
+      block = {u32(number), 0, 0};
+    else
+      block = {u32(number % columns), u32(number / columns % rows), u32(number / columns / rows)};
+    return true;
+  }
+  LATHE_FUNCTION void advance() { number += i64(beside) * gridDim.x; }
+  LATHE_FUNCTION unsigned char* shared() const { return dynamic_shared() + place * shared_bytes; }
+  /// Waits for the threads of the block of the phase.
+  LATHE_FUNCTION void barrier() const {
+    if constexpr (held == block_threads && held == x * y * z) {
+      __syncthreads();
+    } else {
+#ifdef __CUDA_ARCH__
+      if constexpr (held == 32)
+        __syncwarp(x * y * z == 32 ? 0xffffffffu : (1u << (x * y * z % 32)) - 1);
+      else
+        asm volatile("bar.sync %0, %1;" ::"r"(place + 1), "n"(held) : "memory");
+#else
+      shim_part_barrier(place * held, x * y * z);
+#endif
+    }
+  }
+};
+
+/// The barrier of all threads of a resident grid. Each round adds 2^31 to the word: block 0 adds what the others, which
+/// add 1 each, leave. So the highest bit flips when the last block arrives, and the word needs no reset.
+struct ResidentGrid {
+  static constexpr u32 flips = 0x80000000u;
+  u32* word;
+  u32 before = 0;  // the word at the last barrier; of thread 0
+  bool has_arrived = false;
+
+  /// The highest bit cannot flip before this block has arrived.
+  LATHE_FUNCTION explicit ResidentGrid(u64* at) : word(reinterpret_cast<u32*>(at)) {
+    if (threadIdx.x == 0) before = seen();
+  }
+  LATHE_FUNCTION u32 seen() const {
+#ifdef __CUDA_ARCH__
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+#else
+    return shim_grid_word(word);
+#endif
+  }
+  /// What the threads of this block have written is visible to threads that have waited.
+  LATHE_FUNCTION void arrive() {
+    __syncthreads();
+    has_arrived = true;
+    if (threadIdx.x != 0) return;
+    const u32 own = blockIdx.x == 0 ? flips - (gridDim.x - 1) : 1;
+#ifdef __CUDA_ARCH__
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(word), "r"(own) : "memory");
+#else
+    shim_grid_arrive(word, own);
+#endif
+  }
+  LATHE_FUNCTION void wait() {
+    if (!has_arrived) arrive();
+    has_arrived = false;
+    if (threadIdx.x == 0) {
+#ifdef __CUDA_ARCH__
+      while (((seen() ^ before) & flips) == 0) {
+      }
+#else
+      shim_grid_wait(word, before);
+#endif
+      before ^= flips;
+    }
+    __syncthreads();
+  }
+  /// Prefetches elements into L2, a cache line of 128 bytes at a time, between arrival and wait.
+  template <class T>
+  LATHE_FUNCTION void prefetch(const T* from, i64 first, i64 count) {
+    if (!has_arrived) arrive();
+#ifdef __CUDA_ARCH__
+    const char* const start = reinterpret_cast<const char*>(from + first);
+    const i64 bytes = count * i64(sizeof(T)), step = i64(gridDim.x) * blockDim.x * 128;
+    for (i64 at = (i64(blockIdx.x) * blockDim.x + threadIdx.x) * 128; at < bytes; at += step)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(start + at));
+#endif
+  }
+};
+)cuda";
+
+constexpr std::string_view grid_words[] = {"BlockIndex",    "PhaseBlock", "ResidentGrid", "block_count", "checks",
+                                           "expect_global", "grid",       "phase",        "phase_memory"};
+constexpr IntrinsicHook grid_table[] = {{&kernel::run_phase_record, phase_call},
+                                        {&kernel::grid_barrier_record, barrier_call},
+                                        {&kernel::grid_prefetch_record, prefetch_call}};
+
+}  // namespace
+
+extern const HookFamily grid_hooks;
+constinit const HookFamily grid_hooks{grid_device_text, grid_words, grid_table};
+
+}  // namespace lathe::cuda

@@ -1,0 +1,70 @@
+#include "codegen/cuda/phases/phase_text.h"
+
+#include <fmt/core.h>
+
+#include "codegen/cuda/expressions.h"
+#include "codegen/cuda/names.h"
+#include "ir/kernel/verify/structure_rules.h"
+#include "ir/support/error.h"
+
+namespace lathe::cuda {
+
+using kernel::Kernel;
+using kernel::Loop;
+using kernel::Opcode;
+using kernel::ValueId;
+
+namespace {
+
+/// Returns the expression of an integer that follows from dims, in 64 bits.
+Expression from_dims(const Kernel& kernel, ValueId id, std::span<const std::string> dims) {
+  const kernel::Instruction& in = value(kernel, id);
+  if (in.op == Opcode::constant) return {constant_text(in)};
+  if (in.op == Opcode::dim) return {dims[static_cast<std::size_t>(in.integer)]};
+  if (in.op != Opcode::scalar || in.type.lanes != 1)
+    throw InternalError(fmt::format(
+        "kernel {}: the bounds of a block loop do not follow from the dims  [block_bounds]", kernel.name));
+  std::vector<Expression> args;
+  for (const ValueId arg : in.args) args.push_back(from_dims(kernel, arg, dims));
+  return expression(kernel, in, args);
+}
+
+/// Returns the number of blocks along an axis: that of the longest block loop, and at least 1.
+std::string blocks_along(const Kernel& kernel, std::size_t axis, std::span<const std::string> dims) {
+  std::int64_t known = 1;
+  std::string text;
+  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+    const auto* loop = std::get_if<Loop>(&s.node);
+    if (!loop || !is_block(loop->kind) || axis_of(loop->kind) != axis) return;
+    if (const std::int64_t trips = constant_trip_count(kernel, *loop); trips >= 0) {
+      known = std::max(known, trips);
+      return;
+    }
+    const auto bound = [&](ValueId id) { return from_dims(kernel, id, dims).text; };
+    const std::string trips =
+        fmt::format("block_count({}, {}, {})", bound(loop->lo), bound(loop->hi), bound(loop->step));
+    text = text.empty() ? trips : fmt::format("max({}, {})", text, trips);
+  });
+  return text.empty() ? std::to_string(known) : fmt::format("max({}, {}LL)", text, known);
+}
+
+int axes_of(const Kernel& kernel) {
+  std::size_t axes = 1;
+  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+    const auto* loop = std::get_if<Loop>(&s.node);
+    if (loop && is_block(loop->kind)) axes = std::max(axes, axis_of(loop->kind) + 1);
+  });
+  return static_cast<int>(axes);
+}
+
+}  // namespace
+
+std::string phase_block_text(const Kernel& phase, const PhaseMapping& mapping, int block_threads,
+                             std::span<const std::string> dims) {
+  const auto [x, y, z] = mapping.threads;
+  return fmt::format("PhaseBlock<{}, {}, {}, {}, {}, {}, {}, {}> phase({}, {}, {})", x, y, z, mapping.held,
+                     mapping.beside, block_threads, mapping.shared_bytes, axes_of(phase),
+                     blocks_along(phase, 0, dims), blocks_along(phase, 1, dims), blocks_along(phase, 2, dims));
+}
+
+}  // namespace lathe::cuda

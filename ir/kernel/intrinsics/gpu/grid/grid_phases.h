@@ -1,0 +1,61 @@
+#pragma once
+
+#include "ir/kernel/intrinsics/record.h"
+#include "ir/kernel/phases.h"
+
+/// The operations of kernels of phases. Such a kernel has no other statements, and its blocks are all resident
+/// (codegen/cuda/mapping.h).
+namespace lathe::kernel {
+
+class IntrinsicRun;
+
+/// Runs all blocks of another kernel. The blocks of the grid share them: a block runs one or several at a time, until
+/// none is left. A block starts the next phase without waiting for the others, unless a grid_barrier precedes it.
+struct RunPhase {
+  KernelPhase phase;
+
+  static RunPhase of(const Instruction& in) { return {phase_of(in)}; }
+  Instruction instruction() const;
+  /// Checks the arguments (phase_arguments), that the kernel has only operations of this file (phase_context), and
+  /// that no phase since the last grid_barrier writes what this one accesses, or accesses what this one writes
+  /// (grid_race).
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static RunPhase parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& thread) const;
+};
+extern const IntrinsicRecord run_phase_record;
+
+/// A barrier of all threads of all blocks of a launch: what any thread wrote to a parameter before it is read by any
+/// thread after it.
+struct GridBarrier {
+  static GridBarrier of(const Instruction&) { return {}; }
+  Instruction instruction() const;
+  /// Requires a kernel of phases (phase_context).
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static GridBarrier parse(IntrinsicReader& in);
+  /// Does nothing: phases run one after the other.
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& thread) const;
+};
+extern const IntrinsicRecord grid_barrier_record;
+
+/// Prefetches elements [first, first + count) of a parameter that no phase writes into L2, before a grid barrier.
+/// Each block of the grid prefetches its share after it has arrived at the barrier and before it waits. Changes no
+/// value.
+struct GridPrefetch {
+  BufferId from = none;
+  ValueId first = none, count = none;  ///< numbers
+
+  static GridPrefetch of(const Instruction& in) { return {in.machine->buffers[0].id, in.args[0], in.args[1]}; }
+  Instruction instruction() const;
+  /// Requires a kernel of phases (phase_context), a parameter that it only reads, and that a grid_barrier follows,
+  /// after other prefetches at most (grid_prefetch).
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static GridPrefetch parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& thread) const;
+};
+extern const IntrinsicRecord grid_prefetch_record;
+
+}  // namespace lathe::kernel

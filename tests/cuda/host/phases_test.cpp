@@ -1,0 +1,136 @@
+#include <catch2/catch.hpp>
+
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/index/index_width.h"
+#include "codegen/cuda/mapping.h"
+#include "ir/kernel/phases.h"
+#include "runtime/cuda/kernel_cache.h"
+#include "tests/cuda/compile/local_nvrtc.h"
+#include "tests/cuda/host/host_cuda.h"
+#include "tests/cuda/host/kernels.h"
+#include "tests/cuda/host/racing_cuda.h"
+#include "tests/support/kernels/phased_kernel.h"
+
+/// The CUDA text of kernels of phases, whose blocks are resident and meet at grid barriers.
+using namespace lathe;
+using namespace lathe::kernel;
+using test::HostCuda;
+using test::phased_kernel;
+using test::phased_result;
+using test::prelude_with;
+using test::RacingCuda;
+using test::same_bits;
+
+namespace {
+
+std::vector<float> interpreted(const Kernel& kernel, std::int64_t rows, std::int64_t cols) {
+  return phased_result(rows, cols, [&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
+}
+
+void finds(const char* text, const char* mistake) {
+  test::check_detected(phased_kernel(), [](const auto& run) { return phased_result(9, 300, run); }, text, mistake);
+}
+
+void races(const char* text, const char* mistake) {
+  INFO(mistake << " for " << text);
+  const Kernel kernel = phased_kernel();
+  auto racing = RacingCuda::build({&kernel, 1}, prelude_with(text, mistake));
+  if (!racing) return;
+  CHECK_THROWS_AS(phased_result(9, 300, [&](auto buffers, auto dims) { racing->run(kernel, buffers, dims); }),
+                  test::Race);
+}
+
+}  // namespace
+
+TEST_CASE("phases: their blocks run several at a time in the blocks of the grid") {
+  const GpuInfo& gpu = gpu_info("sm_90a");
+  const Kernel kernel = phased_kernel();
+  const cuda::Mapping mapping = cuda::mapping_of(kernel, gpu);
+  CHECK(mapping.is_resident);
+  CHECK(mapping.threads == std::array{256, 1, 1});
+  CHECK(mapping.shared_bytes == 2 * 512);
+  const std::int64_t dims[] = {10, 300, 3000};
+  // 12 blocks of 256 threads; 10 of 128, two at a time; 190 of 16 threads, eight at a time.
+  CHECK(cuda::grid_of(kernel, gpu, dims)[0] == 24);
+  const std::string text = cuda::emit(kernel, gpu);
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
+  CHECK(has("__launch_bounds__(256, 2)\nphased(const f32* x, const f32* w, f32* y, "));
+  CHECK(has("PhaseBlock<256, 1, 1, 256, 1, 256, 0, 1> phase(max(block_count(0LL, n, 256LL), 1LL), 1, 1)"));
+  CHECK(has("PhaseBlock<128, 1, 1, 128, 2, 256, 512, 1> phase("));
+  CHECK(has(", checks + 1, status);"));
+  CHECK(
+      has("  phased_1_row_sum(y, sums, rows, cols, status, 2);\n  phased_0_scale(y, z, n, status, 0);\n"
+          "  grid.prefetch(w, 0, 40);\n  grid.wait();\n"));
+  CHECK(cuda::int32_suffices(kernel, gpu, dims));
+  const std::int64_t large[] = {std::int64_t{1} << 20, std::int64_t{1} << 20, std::int64_t{1} << 40};
+  CHECK_FALSE(cuda::int32_suffices(kernel, gpu, large));
+}
+
+TEST_CASE("phases on the host give the bits of the interpreter, for grids of any size") {
+  const Kernel kernel = phased_kernel();
+  const auto host = HostCuda::build({&kernel, 1});
+  if (!host) return;
+  for (const auto& [rows, cols] : {std::pair{9, 300}, {3, 40}, {1, 1}, {0, 7}})
+    for (const std::uint64_t seed : {1, 2, 3}) {
+      INFO(rows << " x " << cols << ", seed " << seed);
+      const auto found =
+          phased_result(rows, cols, [&](auto buffers, auto dims) { host->run(kernel, buffers, dims, seed); });
+      CHECK(same_bits(found, interpreted(kernel, rows, cols)));
+    }
+  std::int64_t code = 0;
+  phased_result(1000, 1, [&](auto buffers, auto dims) { code = host->run(kernel, buffers, dims); });
+  CHECK(code == 3);
+}
+
+TEST_CASE("phases: the host detects errors in the text of barriers and blocks") {
+  finds("if (!has_arrived) arrive();\n    has_arrived = false;", "arrive();\n    return;");
+  finds("shim_grid_wait(word, before);", "");
+  finds("before ^= flips;", "");
+  finds("flips - (gridDim.x - 1)", "flips - gridDim.x");
+  finds("number += i64(beside) * gridDim.x", "number += i64(beside + 1) * gridDim.x");
+  finds("place * shared_bytes", "0 * shared_bytes + 16");
+  finds("own / x % y", "own % y");
+  finds("shim_part_barrier(place * held, x * y * z);", "");
+}
+
+TEST_CASE("phases: no races on the host, with a thread for each thread of all blocks, and removed waits are found") {
+  const Kernel kernel = phased_kernel();
+  auto racing = RacingCuda::build({&kernel, 1});
+  if (!racing) return;
+  for (const std::uint64_t seed : {1, 2}) {
+    const auto found =
+        phased_result(9, 300, [&](auto buffers, auto dims) { racing->run(kernel, buffers, dims, seed); });
+    CHECK(same_bits(found, interpreted(kernel, 9, 300)));
+  }
+  races("shim_grid_wait(word, before);", "");
+  races("    __syncthreads();\n    has_arrived = true;", "    has_arrived = true;");
+  races("      before ^= flips;\n    }\n    __syncthreads();", "      before ^= flips;\n    }");
+}
+
+TEST_CASE(
+    "phases: NVRTC reads and writes global memory, through caches that see other blocks' writes, without spills") {
+  const auto nvrtc = test::local_nvrtc();
+  if (!nvrtc) return;
+  const Kernel kernel = phased_kernel();
+  const auto count = [](const std::string& text, std::string_view what) {
+    int found = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  for (const char* name : {"sm_80", "sm_90a", "sm_100a"}) {
+    INFO(name);
+    const auto compile = [&](cuda::Output output) {
+      return cuda::compile_kernels(*nvrtc, {&kernel, 1}, cuda::Arch::named(name), output, nullptr)[0];
+    };
+    const std::string ptx = compile(cuda::Output::ptx).code;
+    CHECK(count(ptx, "ld.global.nc") == 0);
+    CHECK(count(ptx, "ld.f32") + count(ptx, "st.f32") == 0);
+    CHECK(count(ptx, "red.release.gpu") > 0);
+    CHECK(count(ptx, "ld.acquire.gpu") > 0);
+    CHECK(count(ptx, "prefetch.global.L2") > 0);
+    CHECK(count(ptx, "call.uni") == 4);
+    const cuda::Resources resources = compile(cuda::Output::cubin).resources;
+    CHECK(resources.spill_bytes == 0);
+    CHECK(resources.registers <= 128);
+  }
+}
