@@ -46,6 +46,7 @@ struct LowerOptions {
   /// With several processes: all_reduces of known sizes are grouped into buckets of up to this many bytes. A bucket
   /// starts when its last value is ready. 0: no grouping.
   std::int64_t bucket_bytes = NetworkInfo{}.bucket_bytes;
+  bool join_launches = true;                 ///< on GPUs, small launches in sequence become phases of one kernel
   std::optional<TuningChoices> tuning = {};  ///< adds tuning candidates to matmul launches: runtime/tune/tune.h
 };
 

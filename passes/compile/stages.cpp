@@ -82,10 +82,16 @@ std::string kernels(Compilation& now) {
   return fmt::format("{} launches of {} kernels", program.launches.size(), program.kernels.size());
 }
 
+std::string join(Compilation& now) {
+  now.machine.join_launches(now.program);
+  int joined = 0;
+  for (const JoinedLaunches& each : now.program.joined) joined += each.end - each.first;
+  return fmt::format("{} launches in {} kernels of phases", joined, now.program.joined.size());
+}
+
 std::string collectives(Compilation& now) {
   Program& program = now.program;
   order_collectives(program, now.request.lower.bucket_bytes);
-  if (now.machine.finish) now.machine.finish(program);
   verify_program(program);
   const auto values = std::accumulate(program.collectives.begin(), program.collectives.end(), std::size_t{0},
                                       [](std::size_t sum, const Collective& e) { return sum + e.parts.size(); });
@@ -273,6 +279,13 @@ const std::vector<Stage>& stages() {
        .name = "kernels",
        .doc = "regions become launches of loop IR kernels; values overwrite dead values",
        .step = kernels,
+       .print = [](const Compilation& now) { return print_program(now.program); }},
+      {.part = Part::lowering,
+       .name = "join-launches",
+       .doc = "small launches in sequence become phases of one kernel",
+       .enabled = [](const Request& r) { return r.lower.join_launches && !(r.lower.tuning && r.lower.tuning->all); },
+       .available = [](const Machine& m) { return m.join_launches != nullptr; },
+       .step = join,
        .print = [](const Compilation& now) { return print_program(now.program); }},
       {.part = Part::lowering,
        .name = "collectives",

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/tensor/op/op.h"
+#include "passes/explain/explain_joined.h"
 #include "passes/explain/explain_products.h"
 #include "passes/fusion/attention/fuse_attention.h"
 
@@ -168,7 +169,8 @@ std::string explain_attention(const Lowered& lowered, const HardwareInfo& machin
 
 std::string explain_fusion(const Lowered& lowered, const HardwareInfo& machine) {
   const std::string text = explain_attention(lowered, machine);
-  return text + explain_products(lowered.program, std::holds_alternative<GpuInfo>(machine));
+  return text + explain_products(lowered.program, std::holds_alternative<GpuInfo>(machine)) +
+         explain_joined(lowered.program);
 }
 
 }  // namespace lathe

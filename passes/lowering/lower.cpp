@@ -347,7 +347,9 @@ FusionPlan fuse_regions(const Graph& prepared, const Machine& machine, const Low
 
 Program make_kernels(const Graph& graph, const FusionPlan& regions, const Machine& machine,
                      const LowerOptions& options, KernelPool& pool) {
-  return Lowering(graph, regions, machine, options, pool).run();
+  Program program = Lowering(graph, regions, machine, options, pool).run();
+  if (machine.finish) machine.finish(program);
+  return program;
 }
 
 }  // namespace lathe

@@ -21,8 +21,8 @@ std::optional<AttentionCostModel> attention_costs(const Machine& machine, const 
 FusionPlan fuse_regions(const ir::Graph& prepared, const Machine& machine, const LowerOptions& options,
                         const ir::NodeMap<bool>& recomputed = {});
 
-/// Builds the kernels of all regions, and the collectives in graph order. `pool` holds kernels built for other
-/// versions of the graph with the same machine and options; they are reused.
+/// Builds the kernels of all regions, and the collectives in graph order, and finishes the program for the machine.
+/// `pool` holds kernels built for other versions of the graph with the same machine and options; they are reused.
 Program make_kernels(const ir::Graph& graph, const FusionPlan& regions, const Machine& machine,
                      const LowerOptions& options, KernelPool& pool);
 

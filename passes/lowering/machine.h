@@ -44,7 +44,9 @@ struct Machine {
   RowChunks chunks = {};            ///< default of "chunk-rows"
   bool casts_before_views = false;  ///< runs the pass "cast-before-views"
   std::optional<PaddingLimits> padded_products = {};  ///< runs the pass "pad-products" with these limits
-  void (*finish)(Program&) = nullptr;                 ///< final change to a program, such as kernel names
+  void (*finish)(Program&) = nullptr;                 ///< last step of make_kernels(), such as kernel names
+  /// Joins launches into phases of one kernel: Program::joined. Null: each launch is a kernel of its own.
+  std::function<void(Program&)> join_launches = {};
   /// The most rows of a matmul for which it has a schedule that streams the weights, if the rows are a number.
   std::int64_t streamed_rows = 0;
   bool keeps_budgets = false;        ///< supports LowerOptions::memory

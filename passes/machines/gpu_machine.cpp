@@ -8,6 +8,7 @@
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "passes/gpu/gpu_kernels.h"
+#include "passes/gpu/join/join_launches.h"
 
 namespace lathe {
 
@@ -105,6 +106,7 @@ Machine gpu_machine(const GpuInfo& gpu, const gpu::GpuSizes& sizes) {
           .casts_before_views = true,
           .padded_products = sizes.padding,
           .finish = name_kernels,
+          .join_launches = [gpu](Program& program) { gpu::join_launches(program, gpu); },
           .streamed_rows = sizes.products.gemv_rows};
 }
 

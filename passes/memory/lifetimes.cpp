@@ -25,6 +25,10 @@ class Lifetimes {
   std::vector<Lifetime> find() {
     for (int l = 0; l < static_cast<int>(program_.launches.size()); ++l)
       for (const int buffer : program_.launches[l].buffers) touch(storage_of(program_, buffer), l, l);
+    // Phases without a barrier between them run at the same time.
+    for (const JoinedLaunches& joined : program_.joined)
+      for (const int buffer : joined.launch.buffers)
+        touch(storage_of(program_, buffer), joined.first, joined.end - 1);
     for (const Collective& collective : program_.collectives) {
       const CollectiveSpan span = span_of(collective, program_);
       for_buffers(collective, [&](int buffer, bool) { touch(buffer, span.first, span.last); });

@@ -36,6 +36,7 @@ std::string_view words(KernelRole role) {
     case KernelRole::copy_rows: return "copy rows";
     case KernelRole::copy: return "copy";
     case KernelRole::fold_ranks: return "fold of processes";
+    case KernelRole::phases: return "phases";
   }
   return {};
 }

@@ -40,6 +40,7 @@ enum class KernelRole : std::uint8_t {
   copy_rows,   ///< before some of them are replaced
   copy,        ///< of a new state value to the old one
   fold_ranks,  ///< values received from the processes of a mesh axis, in rank order
+  phases,      ///< several launches, one after the other
 };
 /// Returns the role as text: "matrix product", "pack left operand".
 std::string_view words(KernelRole role);

@@ -99,6 +99,15 @@ struct ProgramLoop {
   bool contains(int launch) const { return first <= launch && launch < end; }
 };
 
+/// Launches [first, end) that a GPU runs as the phases of one kernel, if it can. Each of them gives the same bits as
+/// on its own.
+struct JoinedLaunches {
+  int first = 0, end = 0;
+  Launch launch = {};  ///< of the kernel whose phases are those launches
+
+  bool contains(int l) const { return first <= l && l < end; }
+};
+
 /// A collective along one mesh axis, executed as one step. It may overlap with launches.
 struct Collective {
   using Kind = ir::CollectiveKind;
@@ -156,6 +165,7 @@ struct Program {
   std::vector<Launch> launches;
   /// Loops over launches. Ranges nest or are disjoint; a loop comes before the loops in it.
   std::vector<ProgramLoop> loops = {};
+  std::vector<JoinedLaunches> joined = {};  ///< disjoint, in order
   std::vector<Collective>
       collectives;  ///< in the order in which every process executes them; `start` never decreases
   std::vector<ir::DimCheck> checks;

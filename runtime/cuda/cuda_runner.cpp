@@ -77,6 +77,8 @@ class CudaRunner final : public ProgramRunner {
           folds_.emplace(&*part.fold, launches_.size());
           launches_.push_back(&*part.fold);
         }
+    first_joined_ = launches_.size();
+    for (const JoinedLaunches& joined : program.joined) launches_.push_back(&joined.launch);
     if (platform_->groups && !program.collectives.empty())
       collectives_.emplace(program, table_, *platform_->groups, driver_, stream_,
                            [this](const Launch& fold, const Stream& stream) { launch(folds_.at(&fold), stream); });
@@ -106,12 +108,13 @@ class CudaRunner final : public ProgramRunner {
   struct Bound {
     DimBindings dims;
     MemoryPlan plan;
-    DeviceMemory arena, status;         ///< one status word for each of launches_
+    DeviceMemory arena, status;         ///< by status_at()
     std::map<int, DeviceMemory> slots;  ///< inputs and outputs by buffer
     std::map<int, std::size_t> bytes;   ///< size of their elements in bytes
     std::vector<std::vector<std::int64_t>> launch_dims;
     std::vector<const LoadedKernel*> kernels;  ///< by launch; null: it is skipped
     std::vector<bool> empty;                   ///< by launch: it writes nothing and is skipped
+    std::vector<int> joined;                   ///< by launch of the program: the kernel of phases that runs it, or -1
     std::vector<std::int64_t> sizes;           ///< values of table_
     std::vector<Segment> segments;
     std::vector<BoundLoop> loops;          ///< by loop of the program
@@ -143,12 +146,19 @@ class CudaRunner final : public ProgramRunner {
   template <class Run>
   void run_steps(const Segment& segment, const Run& run) const;
   void find_addresses();
+  void choose_joined(Bound& bound) const;
   void launch(std::size_t index, const Stream& stream) const;
+  void launch_or_join(std::size_t index) const;
+  /// Returns the status word of a launch. A kernel of phases has two: the second one is its barrier.
+  std::size_t status_at(std::size_t launch) const {
+    return launch + (launch > first_joined_ ? launch - first_joined_ : 0);
+  }
   void launch_segments();
   void launch_timed(std::vector<LaunchTime>& times);
   LaunchTime time_without_seconds(std::size_t launch, double start) const;
   void run_launches(const RunArguments& arguments);
   void check_statuses();
+  void check_phases(const JoinedLaunches& joined, std::int64_t code) const;
 
   const Program& program_;
   CudaRunnerOptions options_;
@@ -159,7 +169,9 @@ class CudaRunner final : public ProgramRunner {
   Context context_;
   Stream stream_;
   KernelVariants kernels_;
-  std::vector<const Launch*> launches_;         ///< launches of the program, then the reductions of its collectives
+  /// Launches of the program, then the reductions of its collectives, then those of Program::joined.
+  std::vector<const Launch*> launches_;
+  std::size_t first_joined_ = 0;                ///< in launches_
   std::map<const Launch*, std::size_t> folds_;  ///< index of each reduction in launches_
   std::vector<bool> written_;                   ///< by state
   std::map<int, DeviceMemory> constants_;
@@ -234,12 +246,13 @@ void CudaRunner::bind(const DimBindings& dims) {
     std::unique_ptr<Bound> bound(new Bound{.dims = dims,
                                            .plan = plan,
                                            .arena = {driver_, static_cast<std::size_t>(plan.arena_bytes)},
-                                           .status = {driver_, status_bytes * launches_.size()},
+                                           .status = {driver_, status_bytes * status_at(launches_.size())},
                                            .slots = {},
                                            .bytes = {},
                                            .launch_dims = {},
                                            .kernels = {},
                                            .empty = {},
+                                           .joined = std::vector<int>(program_.launches.size(), -1),
                                            .sizes = std::move(sizes),
                                            .segments = segments(dims),
                                            .loops = bind_loops(program_, dims),
@@ -259,7 +272,21 @@ void CudaRunner::bind(const DimBindings& dims) {
     made->empty.push_back(is_skipped(program_, *launch, dims));
   }
   made->kernels = kernels_.choose(launches_, made->launch_dims, made->empty, made->loops);
+  choose_joined(*made);
   bound_ = std::move(made);
+}
+
+/// Kernels of phases replace launches, unless one of these is skipped at these sizes, or their blocks cannot be
+/// resident.
+void CudaRunner::choose_joined(Bound& bound) const {
+  for (std::size_t j = 0; j < program_.joined.size(); ++j) {
+    const auto& [first, end, launch] = program_.joined[j];
+    const LoadedKernel* kernel = bound.kernels[first_joined_ + j];
+    const bool is_partial =
+        std::find(bound.empty.begin() + first, bound.empty.begin() + end, true) != bound.empty.begin() + end;
+    if (kernel && kernel->can_be_resident() && !is_partial)
+      std::fill(bound.joined.begin() + first, bound.joined.begin() + end, static_cast<int>(j));
+  }
 }
 
 std::vector<CudaRunner::Segment> CudaRunner::segments(const DimBindings& dims) const {
@@ -302,7 +329,16 @@ void CudaRunner::launch(std::size_t index, const Stream& stream) const {
   const Launch& launch = *launches_[index];
   std::vector<Driver::Pointer> buffers;
   for (const int b : launch.buffers) buffers.push_back(reinterpret_cast<Driver::Pointer>(bound_->where[b]));
-  kernel->launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * index, stream);
+  kernel->launch(buffers, bound_->launch_dims[index], bound_->status.address() + status_bytes * status_at(index),
+                 stream);
+}
+
+/// Launches a kernel of phases in place of the first launch that it replaces, and nothing in place of the others.
+void CudaRunner::launch_or_join(std::size_t index) const {
+  const int joined = bound_->joined[index];
+  if (joined < 0) return launch(index, stream_);
+  const auto number = static_cast<std::size_t>(joined);
+  if (static_cast<int>(index) == program_.joined[number].first) launch(first_joined_ + number, stream_);
 }
 
 /// Calls run(launch) for each run of a launch of the segment, after it has set the addresses of the slices.
@@ -325,7 +361,7 @@ void CudaRunner::launch_segments() {
     const auto first = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.first),
                last = bound_->empty.begin() + static_cast<std::ptrdiff_t>(segment.last);
     if (std::find(first, last, false) == last || segment.launches == 0) continue;
-    const auto launch_all = [&] { run_steps(segment, [&](std::size_t l) { launch(l, stream_); }); };
+    const auto launch_all = [&] { run_steps(segment, [&](std::size_t l) { launch_or_join(l); }); };
     if (segment.launches > most_captured) {
       launch_all();
       continue;
@@ -378,11 +414,23 @@ LaunchTime CudaRunner::time_without_seconds(std::size_t launch, double start) co
 }
 
 void CudaRunner::check_statuses() {
-  std::vector<std::int64_t> codes(launches_.size());
+  std::vector<std::int64_t> codes(status_at(launches_.size()));
   if (codes.empty()) return;
   driver_.copy_to_host(codes.data(), bound_->status.address(), status_bytes * codes.size(), stream_.handle());
   stream_.synchronize();
-  for (std::size_t l = 0; l < codes.size(); ++l) check_status(*launches_[l], codes[l]);
+  for (std::size_t l = 0; l < first_joined_; ++l) check_status(*launches_[l], codes[l]);
+  for (std::size_t j = 0; j < program_.joined.size(); ++j)
+    check_phases(program_.joined[j], codes[status_at(first_joined_ + j)]);
+}
+
+/// Finds the launch whose check failed: each phase has the codes after those of the earlier ones.
+void CudaRunner::check_phases(const JoinedLaunches& joined, std::int64_t code) const {
+  for (int l = joined.first; l < joined.end && code > 0; ++l) {
+    const Launch& launch = program_.launches[l];
+    const std::int64_t checks = std::ssize(launch.checks);
+    if (code <= checks) check_status(launch, code);
+    code -= checks;
+  }
 }
 
 void CudaRunner::run(const RunArguments& arguments) {

@@ -142,6 +142,9 @@ void add_lower_options(CLI::App& command, LowerOptions& options) {
           "--no-fused-attention", [&options] { options.attention = AttentionFusion::off; },
           "Run the matmuls and the softmax of attentions as separate kernels")
       ->excludes(required);
+  command.add_flag_callback(
+      "--no-joined-launches", [&options] { options.join_launches = false; },
+      "On a GPU, launch each kernel on its own instead of small ones as phases of one kernel");
 }
 
 DimBindings parse_dims(const std::vector<std::string>& options, std::string_view name) {

@@ -9,6 +9,7 @@
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/support/error.h"
 #include "passes/lowering/verify/verify_accesses.h"
+#include "passes/lowering/verify/verify_joined.h"
 #include "passes/lowering/verify/verify_kept.h"
 #include "passes/lowering/verify/verify_loops.h"
 #include "passes/lowering/verify/written_buffers.h"
@@ -37,6 +38,8 @@ class Verifier {
       launch_ = -1;
       check_collective(collective);
     }
+    launch_ = -1;
+    if (const auto fault = find_joined_fault(program_)) fail("program_joined", *fault);
     if (const auto fault = find_kept_fault(program_)) {
       launch_ = fault->launch;
       fault->buffer < 0 ? fail("program_kept", fault->what) : fail("program_kept", fault->buffer, fault->what);

@@ -18,6 +18,7 @@ namespace lathe {
 /// - program_slice: a slice has another dtype than its buffer or is not within it, or a launch outside of its loop
 ///   accesses it.
 /// - program_alignment: a kernel relies on a multiple of bytes, and a slice may start between them.
+/// - program_joined: the phases of a kernel differ from the launches that they replace (verify_joined.h).
 /// - program_scratch: two launches share scratch, or a launch reads scratch that it does not write.
 /// - program_slot: a slot's buffer has the wrong kind or dtype, or belongs to two slots.
 /// - program_collective: a collective is inside a loop, or moves more or fewer elements than its buffers have, or

@@ -30,8 +30,7 @@ class LaunchParser {
     use.dims = made.dims.size();
     references_.use_kernel(std::move(use));
     in_.expect_word("as");
-    made.info.role =
-        parse_enumerator(in_, KernelRole::fold_ranks, "the role of the kernel, such as \"row reduction\"");
+    made.info.role = parse_enumerator(in_, KernelRole::phases, "the role of the kernel, such as \"row reduction\"");
     if (in_.accept_word("by")) made.info.multiplier = multiplier();
     while (in_.accept(",")) figure(made);
     const std::optional<Location> loc = parse_location(in_);

@@ -36,18 +36,14 @@ class ProgramParser {
  private:
   void statement() {
     using Parse = void (ProgramParser::*)();
-    static constexpr std::pair<std::string_view, Parse> keywords[] = {{"collective", &ProgramParser::collective},
-                                                                      {"loop", &ProgramParser::loop},
-                                                                      {"region", &ProgramParser::region},
-                                                                      {"launch", &ProgramParser::launch},
-                                                                      {"input", &ProgramParser::slot},
-                                                                      {"parameter", &ProgramParser::slot},
-                                                                      {"state", &ProgramParser::slot},
-                                                                      {"output", &ProgramParser::slot},
-                                                                      {"buffer", &ProgramParser::buffer},
-                                                                      {"check", &ProgramParser::check},
-                                                                      {"recomputed", &ProgramParser::recomputed},
-                                                                      {"kernel", &ProgramParser::kernel}};
+    static constexpr std::pair<std::string_view, Parse> keywords[] = {
+        {"collective", &ProgramParser::collective}, {"loop", &ProgramParser::loop},
+        {"region", &ProgramParser::region},         {"launch", &ProgramParser::launch},
+        {"joined", &ProgramParser::joined},         {"input", &ProgramParser::slot},
+        {"parameter", &ProgramParser::slot},        {"state", &ProgramParser::slot},
+        {"output", &ProgramParser::slot},           {"buffer", &ProgramParser::buffer},
+        {"check", &ProgramParser::check},           {"recomputed", &ProgramParser::recomputed},
+        {"kernel", &ProgramParser::kernel}};
     std::vector<std::string_view> names;
     for (const auto& [word, parse] : keywords) {
       if (in_.peek().is_word(word)) return (this->*parse)();
@@ -83,18 +79,34 @@ class ProgramParser {
     program_.launches.push_back(parse_launch(in_, references_, region_));
   }
 
+  /// launches 3..9
+  void launches(int& first, int& end) {
+    in_.expect_word("launches");
+    first = parse_int(in_, 0, "the number of a launch");
+    in_.expect("..");
+    const Token last = in_.peek();
+    end = parse_int(in_, first, "the number of the last launch") + 1;
+    references_.use_launch({last, end - 1});
+  }
+
+  /// joined 0: launches 3..9 by kernel 4 @phases(x, y)
+  void joined() {
+    in_.take();
+    parse_ordinal(in_, program_.joined.size());
+    JoinedLaunches made;
+    launches(made.first, made.end);
+    in_.expect_word("by");
+    made.launch = parse_launch(in_, references_, {});
+    program_.joined.push_back(std::move(made));
+  }
+
   /// loop 0: "lstm" launches 3..7, T times
   void loop() {
     in_.take();
     parse_ordinal(in_, program_.loops.size());
     ProgramLoop made;
     made.name = parse_quoted(in_, "the name of the loop in double quotes");
-    in_.expect_word("launches");
-    made.first = parse_int(in_, 0, "the number of a launch");
-    in_.expect("..");
-    const Token last = in_.peek();
-    made.end = parse_int(in_, made.first, "the number of the last launch") + 1;
-    references_.use_launch({last, made.end - 1});
+    launches(made.first, made.end);
     in_.expect(",");
     made.trips = parse_dim(in_);
     in_.expect_word("times");

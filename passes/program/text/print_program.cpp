@@ -52,6 +52,11 @@ class ProgramPrinter {
       text_ += fmt::format("launch {}: ", l);
       launch(program_.launches[l], "  ");
     }
+    for (std::size_t j = 0; j < program_.joined.size(); ++j) {
+      const JoinedLaunches& joined = program_.joined[j];
+      text_ += fmt::format("joined {}: launches {}..{} by ", j, joined.first, joined.end - 1);
+      launch(joined.launch, "  ");
+    }
     text_ += "\n";
     for (const auto& [kind, slots] : {std::pair{"input", &program_.inputs}, std::pair{"state", &program_.states},
                                       std::pair{"output", &program_.outputs}})

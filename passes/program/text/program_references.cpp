@@ -40,6 +40,7 @@ void References::resolve(Program& program) const {
     for (int& buffer : launch.buffers) resolve(buffer);
   };
   for (Launch& launch : program.launches) resolve_all(launch);
+  for (JoinedLaunches& joined : program.joined) resolve_all(joined.launch);
   for (Collective& collective : program.collectives) {
     if (collective.start == after_all) collective.start = collective.done = static_cast<int>(program.launches.size());
     for (Collective::Part& part : collective.parts) {

@@ -107,6 +107,7 @@ TEST_CASE("driver errors have labels") {
   CHECK(label("cuStreamSynchronize", 700) == "device_lost");
   CHECK(label("cuStreamSynchronize", 719) == "device_lost");
   CHECK(label("cuLaunchKernel", 701) == "launch");
+  CHECK(label("cuLaunchCooperativeKernel", 720) == "launch");
   CHECK(label("cuLaunchKernel", 1) == "launch");
   CHECK(label("cuMemcpyHtoDAsync", 1) == "driver");
 }

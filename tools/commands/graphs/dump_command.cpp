@@ -76,6 +76,7 @@ class Dump {
                                                       : "--no-locations",
                                   label),
                       "usage", "leave it out");
+    if (label == "driver") now_.request.lower.join_launches = false;  // like emit_library()
     if (label == "all") return after_all();
     if (!exists || !is_enabled(stages_[found], now_.request)) throw_missing_stage(label, options_.target);
     if (stages_[found].needs_sizes) require_sizes();

@@ -1,0 +1,141 @@
+#include "passes/gpu/join/joined_kernel.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "ir/kernel/intrinsics/gpu/grid/grid_phases.h"
+#include "ir/kernel/verify/verifier.h"
+
+namespace lathe::gpu {
+
+using kernel::Access;
+
+namespace {
+
+constexpr std::size_t most_arguments = 500;  ///< of 8 bytes; a kernel of CUDA 12.0 has up to 4096 bytes
+
+Access both(Access a, Access b) { return a == b ? a : Access::read_write; }
+
+}  // namespace
+
+bool JoinedKernel::has_room_for(const Launch& launch) const {
+  std::set<int> added;
+  for (const int buffer : launch.buffers)
+    if (!parameters_.contains(buffer)) added.insert(buffer);
+  return kernel_.buffers.size() + kernel_.dims.size() + added.size() + launch.dims.size() < most_arguments;
+}
+
+kernel::BufferId JoinedKernel::parameter(int buffer, const kernel::BufferInfo& info) {
+  const auto [at, is_new] = parameters_.try_emplace(buffer, static_cast<int>(kernel_.buffers.size()));
+  if (is_new) {
+    kernel_.buffers.push_back({.name = fmt::format("b{}", at->second), .dtype = info.dtype, .access = info.access});
+    launch_.buffers.push_back(buffer);
+  }
+  Access& access = kernel_.buffers[at->second].access;
+  access = both(access, info.access);
+  return at->second;
+}
+
+kernel::ValueId JoinedKernel::dim(const Dim& size) {
+  kernel::Instruction in{.op = kernel::Opcode::constant, .type = {i64, 1}};
+  if (const auto number = size.value()) {
+    in.integer = *number;
+  } else {
+    const auto at = std::ranges::find(launch_.dims, size);
+    in.op = kernel::Opcode::dim;
+    in.integer = at - launch_.dims.begin();
+    if (at == launch_.dims.end()) {
+      launch_.dims.push_back(size);
+      kernel_.dims.push_back(fmt::format("d{}", in.integer));
+    }
+  }
+  const auto same = [&](const kernel::Instruction& known) {
+    return known.op == in.op && known.integer == in.integer;
+  };
+  const auto known = std::ranges::find_if(kernel_.values, same);
+  if (known != kernel_.values.end()) return static_cast<kernel::ValueId>(known - kernel_.values.begin());
+  kernel_.values.push_back(std::move(in));
+  return static_cast<kernel::ValueId>(kernel_.values.size()) - 1;
+}
+
+void JoinedKernel::put(kernel::Instruction instruction) {
+  kernel_.values.push_back(std::move(instruction));
+  kernel_.body.push_back({kernel::Compute{static_cast<kernel::ValueId>(kernel_.values.size()) - 1}});
+}
+
+/// Returns whether the phase and one since the last barrier access a buffer that one of them writes.
+bool JoinedKernel::needs_barrier(const kernel::KernelPhase& phase) const {
+  return std::ranges::any_of(phase.buffers, [&](const kernel::IntrinsicBuffer& buffer) {
+    const auto before = since_barrier_.find(buffer.id);
+    return before != since_barrier_.end() && both(before->second, buffer.access) != Access::read;
+  });
+}
+
+void JoinedKernel::add(const Launch& launch) {
+  const kernel::Kernel& run = program_.kernels[launch.kernel];
+  const auto [at, is_new] = phase_kernels_.try_emplace(launch.kernel, static_cast<int>(kernel_.phase_kernels.size()));
+  if (is_new) kernel_.phase_kernels.push_back(std::make_shared<const kernel::Kernel>(run));
+  kernel::KernelPhase phase{.kernel = at->second, .code = checks_};
+  for (std::size_t p = 0; p < launch.buffers.size(); ++p)
+    phase.buffers.push_back({parameter(launch.buffers[p], run.buffers[p]), run.buffers[p].access});
+  for (const Dim& size : launch.dims) phase.dims.push_back(dim(size));
+  const bool barrier = needs_barrier(phase);
+  if (barrier) since_barrier_.clear();
+  for (const kernel::IntrinsicBuffer& buffer : phase.buffers) {
+    const auto [known, is_first] = since_barrier_.try_emplace(buffer.id, buffer.access);
+    if (!is_first) known->second = both(known->second, buffer.access);
+  }
+  steps_.push_back({std::move(phase), barrier});
+  note_weights(launch);
+  checks_ += static_cast<std::int64_t>(launch.checks.size());
+  launch_.flops = launch_.flops + launch.flops;
+  launch_.bytes = launch_.bytes + launch.bytes;
+}
+
+/// Notes the parameters and constants of a known size that the launch reads completely: its memory traffic is at
+/// least their bytes. A lookup in a table has less.
+void JoinedKernel::note_weights(const Launch& launch) {
+  const auto traffic = launch.bytes.value();
+  const kernel::Kernel& run = program_.kernels[launch.kernel];
+  for (std::size_t p = 0; p < launch.buffers.size() && traffic; ++p) {
+    const ProgramBuffer& buffer = program_.buffers[launch.buffers[p]];
+    const auto elements = buffer.elements.value();
+    const auto bytes = static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
+    const bool stays = buffer.kind == ProgramBuffer::Kind::state || buffer.kind == ProgramBuffer::Kind::constant;
+    if (stays && run.buffers[p].access == Access::read && elements && *elements * bytes <= *traffic)
+      streams_.push_back({static_cast<int>(steps_.size()) - 1, parameters_.at(launch.buffers[p]), *elements, bytes});
+  }
+}
+
+PrefetchPlan JoinedKernel::prefetches(std::int64_t window) const {
+  std::vector<StreamedBuffer> weights;
+  for (const StreamedBuffer& stream : streams_)
+    if (kernel_.buffers[stream.buffer].access == Access::read) weights.push_back(stream);
+  return {std::move(weights), window};
+}
+
+Launch JoinedKernel::finish(Program& program, std::int64_t window) && {
+  PrefetchPlan plan = prefetches(window);
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    if (steps_[s].follows_barrier) {
+      for (const auto& [buffer, first, count] : plan.before(static_cast<int>(s)))
+        put(kernel::GridPrefetch{buffer, dim(first), dim(count)}.instruction());
+      put(kernel::GridBarrier().instruction());
+    }
+    put(kernel::RunPhase{steps_[s].phase}.instruction());
+  }
+  const int last = first_ + static_cast<int>(steps_.size()) - 1;
+  kernel_.name = fmt::format("k{}_phases_{}_to_{}", program.kernels.size(), first_, last);
+  kernel_.notes.push_back(fmt::format("launches {} to {}", first_, last));
+  launch_.info.role = KernelRole::phases;
+  launch_.kernel = static_cast<int>(program.kernels.size());
+  kernel::verify(kernel_);
+  program.kernels.push_back(std::move(kernel_));
+  return std::move(launch_);
+}
+
+}  // namespace lathe::gpu
