@@ -32,6 +32,7 @@ struct Case {
   ir::Graph graph;
   Tensors states, inputs;
   double flops = 0, bytes = 0, tokens = 0;
+  bool joins_launches = true;
 };
 
 std::string json_text(std::string_view text) {
@@ -105,7 +106,9 @@ class Measuring {
 
   /// Runs twice to warm up, and then returns the median of 3 to 50 runs in half a second.
   std::string times(const Case& c) const {
-    Executable executable = compile(c.graph, options_);
+    CompileOptions options = options_;
+    options.lower.join_launches = c.joins_launches;
+    Executable executable = compile(c.graph, options);
     const CompileSummary& s = executable.summary();
     executable.parameters().set(c.states);
     const auto run = [&] {
@@ -193,15 +196,17 @@ void steps(Measuring& measuring) {
 }
 
 void decode(Measuring& measuring) {
-  measuring.one("decode gpt2 context 1024 f32", [] {
-    StepCase made = gpt2_decode_case(1024);
-    Tensors states = initial_values(made.forward, made.initializers, 1);
-    return Case{.graph = std::move(made.forward),
-                .states = std::move(states),
-                .inputs = std::move(made.inputs),
-                .bytes = made.bytes,
-                .tokens = 1};
-  });
+  for (const bool joins : {true, false})
+    measuring.one(fmt::format("decode gpt2 context 1024 f32{}", joins ? "" : ", separate launches"), [joins] {
+      StepCase made = gpt2_decode_case(1024);
+      Tensors states = initial_values(made.forward, made.initializers, 1);
+      return Case{.graph = std::move(made.forward),
+                  .states = std::move(states),
+                  .inputs = std::move(made.inputs),
+                  .bytes = made.bytes,
+                  .tokens = 1,
+                  .joins_launches = joins};
+    });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "frontend/initial_values.h"
 #include "frontend/train/training.h"
 #include "ir/tensor/text/parser.h"
+#include "tests/cuda/device/decode_steps.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/support/graphs/small_models.h"
 #include "tests/support/programs/compiled_runner.h"
@@ -46,6 +47,17 @@ Tensors train(const Model& model, const CompileOptions& options, bool traced = f
     std::vector<LaunchTime> times;
     results = traced ? executable.run_traced(inputs, times) : executable.run(inputs);
   }
+  for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
+  return results;
+}
+
+/// Decodes tokens at several lengths of the cache. Returns the last results and every state.
+Tensors decode(const ir::Graph& graph, const test::DecodeStep& step, const CompileOptions& options) {
+  Executable executable = compile(graph, options);
+  executable.parameters().set(test::decode_states(graph, 24));
+  Tensors results;
+  for (const std::int64_t position : {3, 4, 5, 19})
+    results = executable.run(test::decode_inputs(step, position), {{"length", position + 1}});
   for (const auto& [name, value] : executable.parameters().values()) results.insert_or_assign(name, value);
   return results;
 }
@@ -99,9 +111,28 @@ TEST_CASE("three runs give the same bits, as a graph and launch by launch", "[mo
   }
 }
 
+TEST_CASE("decoding a token: phases of one kernel give the bits of separate launches, close to a CPU", "[models]") {
+  const auto options = test::gpu_options();
+  if (!options) return;
+  CompileOptions separate = *options;
+  separate.lower.join_launches = false;
+  for (const auto& make : {test::gpt_step, test::llama_step})
+    for (const test::DecodeStep& step : {test::DecodeStep{1, f32, 4}, {5, f32, 4}, {1, bf16, 4}}) {
+      const ir::Graph graph = make(step);
+      INFO(graph.name << " batch " << step.batch << " " << name(step.dtype));
+      const Tensors joined = decode(graph, step, *options);
+      for (const auto& [name, value] : decode(graph, step, separate)) {
+        INFO(name);
+        CHECK(joined.at(name).same_bits(value));
+      }
+      check_close(joined, decode(graph, step, {}), step.dtype == f32 ? 1e-5 : 2e-2);
+    }
+}
+
 TEST_CASE("small steps for compute-sanitizer", "[sanitize]") {
   const auto options = test::gpu_options();
   if (!options) return;
+  CHECK(decode(test::gpt_step({}), {}, *options).contains("logits"));
   for (const DType dtype : {f32, bf16}) CHECK(train(gpt(dtype), *options).contains("loss"));
 }
 
