@@ -7,6 +7,8 @@
 #include "ir/kernel/phases.h"
 #include "ir/support/error.h"
 #include "passes/compile/compilation.h"
+#include "passes/explain/explain_joined.h"
+#include "passes/gpu/join/join_launches.h"
 #include "passes/gpu/join/prefetch_plan.h"
 #include "passes/lowering/verify/verify_program.h"
 #include "passes/machines/cpu_machine.h"
@@ -68,6 +70,9 @@ TEST_CASE("join-launches: small launches become phases, with barriers between th
                                         kernel.name)));
   CHECK(print_program(parse_program(text)) == text);
   CHECK(internal_error(program) == "no error");
+  CHECK_THAT(explain_joined(program),
+             Contains(fmt::format("launches 0 to {}: one launch of {}, with", all.end - 1, kernel.name)) &&
+                 Contains("grid barriers, and 512 KiB of weights prefetched"));
 }
 
 TEST_CASE("join-launches: values of a kernel of phases do not share memory") {
@@ -78,7 +83,22 @@ TEST_CASE("join-launches: values of a kernel of phases do not share memory") {
   }
 }
 
-TEST_CASE("join-launches: not for few launches, many rows, an option, CPUs, loops, or products by tensor cores") {
+TEST_CASE("join-launches: launches of a loop are not joined, those before and after it are") {
+  Program program = joined(chain("1", 256, 6), {.join_launches = false});
+  REQUIRE(program.launches.size() == 12);
+  program.loops.push_back({.first = 5, .end = 6, .trips = 1, .name = "loop"});
+  gpu::join_launches(program, gpu_info("sm_90a"));
+  REQUIRE(program.joined.size() == 2);
+  CHECK(program.joined[0].first == 0);
+  CHECK(program.joined[0].end == 5);
+  CHECK(program.joined[1].first == 6);
+  CHECK(program.joined[1].end == 12);
+}
+
+TEST_CASE("join-launches: not for few launches, many rows, an option, CPUs, or products by tensor cores") {
+  std::string wide = chain("64", 1024, 3);
+  for (auto at = wide.find("f32"); at != std::string::npos; at = wide.find("f32")) wide.replace(at, 3, "bf16");
+  CHECK(joined(wide).joined.empty());
   CHECK(joined(chain("1", 256, 1)).joined.empty());
   CHECK(joined(chain("n", 256, 3)).joined.empty());
   CHECK(joined(chain("64", 2048, 3)).joined.empty());
