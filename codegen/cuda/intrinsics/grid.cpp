@@ -148,12 +148,15 @@ struct ResidentGrid {
   template <class T>
   LATHE_FUNCTION void prefetch(const T* from, i64 first, i64 count) {
     if (!has_arrived) arrive();
-#ifdef __CUDA_ARCH__
     const char* const start = reinterpret_cast<const char*>(from + first);
     const i64 bytes = count * i64(sizeof(T)), step = i64(gridDim.x) * blockDim.x * 128;
-    for (i64 at = (i64(blockIdx.x) * blockDim.x + threadIdx.x) * 128; at < bytes; at += step)
+    for (i64 at = (i64(blockIdx.x) * blockDim.x + threadIdx.x) * 128; at < bytes; at += step) {
+#ifdef __CUDA_ARCH__
       asm volatile("prefetch.global.L2 [%0];" ::"l"(start + at));
+#else
+      shim_prefetch(start + at);
 #endif
+    }
   }
 };
 )cuda";

@@ -261,6 +261,7 @@ void shim_part_barrier(unsigned first, unsigned threads) { enter_barrier(block()
 
 unsigned char* shim_dynamic_shared() { return block().memory.data(); }
 
+void shim_prefetch(const void* line) { (void)*static_cast<const volatile unsigned char*>(line); }
 unsigned shim_grid_word(const unsigned* word) { return *word; }
 void shim_grid_arrive(unsigned* word, unsigned amount) { *word += amount; }
 void shim_grid_wait(const unsigned* word, unsigned before) { shim_wait_until(has_flipped, word, before); }

@@ -315,6 +315,7 @@ namespace {
 Counter grid_wakes;  // changes at each arrival at a grid barrier
 }  // namespace
 
+void shim_prefetch(const void* line) { shim_reads(line, 1); }
 unsigned shim_grid_word(const unsigned* word) {
   const unsigned value = std::atomic_ref(*const_cast<unsigned*>(word)).load();
   shim_take_up(word);
