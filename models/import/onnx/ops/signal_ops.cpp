@@ -6,53 +6,17 @@
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/onnx/tensor_data.h"
+#include "models/import/ops/fourier.h"
 
-/// Fourier transforms, as products with matrices of cosines and sines, windows of signals, and determinants.
+/// Fourier transforms, windows of signals, and determinants.
 namespace lathe::onnx {
 
 namespace {
 
-/// cos and sin of 2 pi n k / length: [rows, columns].
-struct Waves {
-  Tensor cos, sin;
-};
-Waves waves_of(const Graph& graph, std::int64_t rows, std::int64_t columns, std::int64_t length, DType dtype) {
-  const Tensor turns = graph.arange(rows, i64).unsqueeze(1) * graph.arange(columns, i64) % length;
-  const Tensor angle = turns.to(f64) * (2 * std::numbers::pi / static_cast<double>(length));
-  return {cos(angle).to(dtype), sin(angle).to(dtype)};
-}
-
-/// A signal along the last dim. The imaginary part is empty for real numbers.
-struct Signal {
-  Tensor real, imaginary;
-};
-
-/// Cuts the last dim to a length, or adds zeros.
-Tensor with_length(const Tensor& x, std::int64_t size, std::int64_t length) {
-  if (length < size) return x.slice(-1, 0, length);
-  return length > size ? pad(x, -1, 0, length - size) : x;
-}
-
-/// The transform of a length, or its first `kept` elements.
-Signal transformed(const Signal& x, std::int64_t length, std::int64_t kept, bool is_inverse) {
-  Waves waves = waves_of(x.real.graph(), length, kept, length, x.real.dtype());
-  if (is_inverse) waves = {waves.cos / static_cast<double>(length), -waves.sin / static_cast<double>(length)};
-  if (x.imaginary.is_empty()) return {matmul(x.real, waves.cos), -matmul(x.real, waves.sin)};
-  return {matmul(x.real, waves.cos) + matmul(x.imaginary, waves.sin),
-          matmul(x.imaginary, waves.cos) - matmul(x.real, waves.sin)};
-}
-
-/// The real signal of a length whose transform begins with x; the rest of the transform follows from its symmetry.
-Tensor real_inverse(const Signal& x, std::int64_t length) {
-  const std::int64_t given = length / 2 + 1;
-  const Graph graph = x.real.graph();
-  const Waves waves = waves_of(graph, given, length, length, x.real.dtype());
-  const Tensor number = graph.arange(given, i64);
-  const Tensor is_single = (number == 0) | (number * 2 == length);
-  const Tensor weight = where(is_single, graph.constant(1, x.real.dtype()), 2) / static_cast<double>(length);
-  const Tensor real = matmul(x.real * weight, waves.cos);
-  return x.imaginary.is_empty() ? real : real - matmul(x.imaginary * weight, waves.sin);
-}
+using importing::FourierScale;
+using importing::Signal;
+using importing::transformed;
+using importing::with_length;
 
 std::int64_t known(const OpCall& call, const Dim& size) {
   if (!size.value())
@@ -79,8 +43,11 @@ Results dft_op(const OpCall& call) {
   const int last = x.rank() - 2;  // of each part
   const auto part = [&](int i) { return with_length(x.select(-1, i).transpose(axis, last), size, inputs); };
   const Signal signal{part(0), x.size(-1).is(2) ? part(1) : Tensor()};
-  if (is_inverse && is_onesided) return {real_inverse(signal, length).transpose(axis, last).unsqueeze(-1)};
-  const Signal y = transformed(signal, length, is_onesided ? length / 2 + 1 : length, is_inverse);
+  if (is_inverse && is_onesided)
+    return {importing::real_inverse(signal, length, FourierScale::length).transpose(axis, last).unsqueeze(-1)};
+  const Signal y = transformed(
+      signal, is_onesided ? length / 2 + 1 : length,
+      {.length = length, .is_inverse = is_inverse, .scale = is_inverse ? FourierScale::length : FourierScale::none});
   return {stack({y.real.transpose(axis, last), y.imaginary.transpose(axis, last)}, -1)};
 }
 
@@ -98,7 +65,7 @@ Results stft_op(const OpCall& call) {
   };
   const Signal signal{part(0), x.size(-1).is(2) ? part(1) : Tensor()};
   const bool is_onesided = call.flag("onesided", true);
-  const Signal y = transformed(signal, length, is_onesided ? length / 2 + 1 : length, false);
+  const Signal y = transformed(signal, is_onesided ? length / 2 + 1 : length, {.length = length});
   return {stack({y.real, y.imaginary}, -1)};
 }
 

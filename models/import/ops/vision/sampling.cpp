@@ -1,8 +1,8 @@
-#include "models/import/onnx/ops/vision/sampling.h"
+#include "models/import/ops/vision/sampling.h"
 
 #include "models/import/ops/indexing_functions.h"
 
-namespace lathe::onnx {
+namespace lathe::importing {
 
 Tensor elements_at(const Tensor& x, const std::vector<Tensor>& positions) {
   const Graph graph = x.graph();
@@ -14,7 +14,7 @@ Tensor elements_at(const Tensor& x, const std::vector<Tensor>& positions) {
     const Tensor fits = (at >= 0.0) & (at <= last(i));
     is_inside = is_inside.is_empty() ? fits : is_inside & fits;
   }
-  const Tensor numbers = importing::linear_index(graph, x.shape(), 2, x.rank(), [&](int i) {
+  const Tensor numbers = linear_index(graph, x.shape(), 2, x.rank(), [&](int i) {
     const Tensor& at = positions[static_cast<std::size_t>(i - 2)];
     // NaN has no element: maximum() would keep it.
     return where(is_inside, at, 0.0).to(i64);
@@ -59,4 +59,4 @@ Tensor interpolated(const Tensor& x, const std::vector<Neighbours>& neighbours) 
   return total;
 }
 
-}  // namespace lathe::onnx
+}  // namespace lathe::importing

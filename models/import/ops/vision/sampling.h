@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "models/import/onnx/ops/op_functions.h"
+#include "models/import/ops/tensor_functions.h"
 
 /// Elements of images at positions that are computed at run time.
-namespace lathe::onnx {
+namespace lathe::importing {
 
 /// Returns the elements of x [N, C, sizes..] at whole positions: one tensor of floats [N, P] for each spatial dim.
 /// The result is [N, C, P]. Elements outside of x are 0.
@@ -26,4 +26,4 @@ Neighbours cubic_neighbours(const Tensor& position);
 /// [N, C, P].
 Tensor interpolated(const Tensor& x, const std::vector<Neighbours>& neighbours);
 
-}  // namespace lathe::onnx
+}  // namespace lathe::importing
