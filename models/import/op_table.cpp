@@ -4,10 +4,27 @@
 
 #include <algorithm>
 
+#include "ir/support/error.h"
+
 namespace lathe::importing {
 
 void OpTable::add(std::string_view domain, std::span<const OpRecord> records) {
   for (const OpRecord& record : records) records_[{std::string(domain), std::string(record.name)}].push_back(&record);
+}
+
+void OpTable::add_aliases(std::string_view domain, std::span<const OpAlias> aliases) {
+  for (const OpAlias& alias : aliases) {
+    const auto found = records_.find({std::string(domain), std::string(alias.op)});
+    if (found == records_.end()) throw InternalError(fmt::format("{} is an alias of no op", alias.name));
+    std::vector<const OpRecord*>& names = records_[{std::string(domain), std::string(alias.name)}];
+    for (const OpRecord* record : found->second) {
+      OpRecord copy = *record;
+      copy.name = alias.name;
+      copy.alias_of = record->name;
+      aliases_.push_back(std::make_shared<const OpRecord>(copy));
+      names.push_back(aliases_.back().get());
+    }
+  }
 }
 
 const OpRecord* OpTable::find(std::string_view domain, std::string_view name, std::int64_t version) const {

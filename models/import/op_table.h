@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,16 @@ struct OpRecord {
   /// For formats with named arguments: those that are operands, in order, separated by spaces. A list of tensors is
   /// the last one.
   std::string_view operands = {};
+  /// The name of the op that this one is another name of; empty for an op of its own.
+  std::string_view alias_of = {};
+
+  /// Returns the name of the op whatever it is called: torch.multiply is mul.
+  std::string_view own_name() const { return alias_of.empty() ? name : alias_of; }
+};
+
+/// Another name of an op: the arguments are the same.
+struct OpAlias {
+  std::string_view name, op;
 };
 
 /// The ops that a format's importer knows, by domain and name.
@@ -45,6 +56,9 @@ class OpTable {
   using Records = std::map<std::pair<std::string, std::string>, std::vector<const OpRecord*>>;
 
   void add(std::string_view domain, std::span<const OpRecord> records);
+  /// Adds copies of records under other names, so that tables and errors show the names that a file uses. The records
+  /// must be in the table.
+  void add_aliases(std::string_view domain, std::span<const OpAlias> aliases);
   /// Returns the record of an op in a version of its domain; null if there is none.
   const OpRecord* find(std::string_view domain, std::string_view name, std::int64_t version) const;
   /// Returns the versions in which an op is supported: "11 to 17, 18 to 27"; empty for an unknown op.
@@ -53,6 +67,7 @@ class OpTable {
 
  private:
   Records records_;
+  std::vector<std::shared_ptr<const OpRecord>> aliases_;  ///< the copies
 };
 
 /// Returns the words of a text, which are separated by spaces.

@@ -7,6 +7,7 @@
 #include "tests/import/support/archive_writer.h"
 #include "tests/import/support/model_case.h"
 #include "tests/import/support/program_case.h"
+#include "tests/support/texts/error_label.h"
 
 using namespace lathe;
 using namespace lathe::test;
@@ -49,6 +50,11 @@ TEST_CASE("programs: files of older releases give the numbers of PyTorch at two 
 
 TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
   for (const char* name : {"elementwise", "layout", "networks", "indices", "strided", "quotients", "sliced"})
+    check_program(name, false, {1e-5, 1e-5});
+}
+
+TEST_CASE("programs: aliases and composite ops give the numbers of PyTorch at two sizes") {
+  for (const char* name : {"aliases", "floats", "ordering", "matrices", "vision"})
     check_program(name, false, {1e-5, 1e-5});
 }
 

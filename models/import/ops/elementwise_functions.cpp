@@ -1,6 +1,8 @@
 #include "models/import/ops/elementwise_functions.h"
 
 #include <cmath>
+#include <initializer_list>
+#include <limits>
 #include <numbers>
 
 namespace lathe::importing {
@@ -92,6 +94,48 @@ Tensor asin(const Tensor& a) {
 
 Tensor acos(const Tensor& a) {
   return wider(a, [](const Tensor& x) { return atan(((1.0 - x) / (1.0 + x)).sqrt()) * 2.0; });
+}
+
+namespace {
+
+/// c[0] x^n + c[1] x^(n - 1) + ..
+Tensor polynomial(const Tensor& x, std::initializer_list<double> coefficients) {
+  Tensor sum;
+  for (const double c : coefficients) sum = sum.is_empty() ? x * 0.0 + c : sum * x + c;
+  return sum;
+}
+
+}  // namespace
+
+/// From 1 on, e^(-x^2) times the rational approximations of the Cephes library. Branches that are not taken have
+/// finite values and gradients.
+Tensor erfc(const Tensor& a) {
+  return wider(a, [](const Tensor& x) {
+    constexpr double middle = 1, large = 8, zero = 28;  // the result is 0 from about 27.2 on
+    const Tensor size = x.abs(), far = minimum(maximum(size, middle), zero);
+    const Tensor near_far = minimum(far, large), far_far = maximum(far, large);
+    const Tensor up_to_8 =
+        polynomial(near_far, {2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687,
+                              4.86371970985681366614e1, 1.96520832956077098242e2, 5.26445194995477358631e2,
+                              9.34528527171957607540e2, 1.02755188689515710272e3, 5.57535335369399327526e2}) /
+        polynomial(near_far, {1, 1.32281951154744992508e1, 8.67072140885989742329e1, 3.54937778887819891062e2,
+                              9.75708501743205489753e2, 1.82390916687909736289e3, 2.24633760818710981792e3,
+                              1.65666309194161350182e3, 5.57535340817727675546e2});
+    const Tensor from_8 =
+        polynomial(far_far, {5.64189583547755073984e-1, 1.27536670759978104416, 5.01905042251180477414,
+                             6.16021097993053585195, 7.40974269950448939160, 2.97886665372100240670}) /
+        polynomial(far_far, {1, 2.26052863220117276590, 9.39603524938001434673, 1.20489539808096656605e1,
+                             1.70814450747565897222e1, 9.60896809063285878198, 3.36907645100081516050});
+    const Tensor tail = (-(far * far)).exp() * where(far < large, up_to_8, from_8);
+    const Tensor outside = where(x < 0, 2.0 - tail, tail);
+    return where(size > middle, outside, 1.0 - x.erf());
+  });
+}
+
+/// Where a is 0 and log(b) is not finite, both have no gradient.
+Tensor xlogy(const Tensor& a, const Tensor& b) {
+  const Tensor is_zero = (a == 0) & ((b <= 0) | (b == std::numeric_limits<double>::infinity()));
+  return where(is_zero, 0, a * log(where(is_zero, 1, b)));
 }
 
 Tensor leaky_relu(const Tensor& x, double slope) { return where(x < 0, x * slope, x); }

@@ -15,6 +15,10 @@ Tensor atanh(const Tensor& a);
 Tensor atan(const Tensor& a);
 Tensor asin(const Tensor& a);
 Tensor acos(const Tensor& a);
+/// 1 - erf(a), also where that is much smaller than 1.
+Tensor erfc(const Tensor& a);
+/// a * log(b), and 0 where a is 0, unless b is NaN.
+Tensor xlogy(const Tensor& a, const Tensor& b);
 
 /// x, or x * slope below 0.
 Tensor leaky_relu(const Tensor& x, double slope);

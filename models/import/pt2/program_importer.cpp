@@ -95,7 +95,7 @@ void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageO
              "import_file");
       if (depth_ > max_subgraph_depth) fail(node, "too many nested subgraphs", "import_file");
       const GraphPart* const inner = wrapped_graph(node);
-      inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node);
+      inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node, owners);
       const importing::OpRecord* const record = inner ? nullptr : find_op(ops_, node.target);
       if (record && writes_in_place(node, *record))
         replace_written(values, graph, node, owners);
@@ -118,7 +118,7 @@ void ProgramImporter::replace_written(Values& values, const GraphPart& graph, co
   for (const std::string& name : written.names) values.insert_or_assign(name, value_of(values, node, part));
   for (std::size_t i = written.slices.size(); i-- > 0;) {
     const std::string whole = written.slices[i]->arguments[0].value.text;
-    part = add_scatter(values, graph, *written.slices[i], part);
+    part = add_scatter(values, graph, *written.slices[i], part, owners);
     values.insert_or_assign(whole, value_of(values, node, part));
   }
   for (const std::string& name : written.whole_names) values.insert_or_assign(name, value_of(values, node, part));
@@ -126,7 +126,7 @@ void ProgramImporter::replace_written(Values& values, const GraphPart& graph, co
 
 /// Puts a part in the place of a slice of a value. Returns the name of the new value.
 std::string ProgramImporter::add_scatter(Values& values, const GraphPart& graph, const NodePart& slice,
-                                         const std::string& part) {
+                                         const std::string& part, const StorageOwners& owners) {
   NodePart scatter = slice;
   scatter.target = op_of(slice.target).second == "select.int" ? "torch.ops.aten.select_scatter.default"
                                                               : "torch.ops.aten.slice_scatter.default";
@@ -136,7 +136,7 @@ std::string ProgramImporter::add_scatter(Values& values, const GraphPart& graph,
   scatter.arguments.insert(scatter.arguments.begin() + 1, {"src", source});
   scatter.results.resize(1);
   scatter.results[0].text = fmt::format("{}, written to {}", part, slice.name);
-  add_op(values, graph, scatter);
+  add_op(values, graph, scatter, owners);
   return scatter.results[0].text;
 }
 
@@ -185,7 +185,8 @@ Results ProgramImporter::add_body(const NodePart& node, const GraphPart& body, s
   return results;
 }
 
-void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodePart& node) {
+void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodePart& node,
+                             const StorageOwners& owners) {
   const importing::OpRecord* const record = find_op(ops_, node.target);
   LATHE_ASSERT(record);  // check_program() has found it
   const auto [domain, name] = op_of(node.target);
@@ -197,9 +198,7 @@ void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodeP
     else
       results.push_back(result.kind == Argument::Kind::value ? result.text : "");
   }
-  // The exporter gives results that are not read a name with "_unused_".
-  for (const std::string& result : results)
-    source.results.push_back(!result.empty() && result.find("_unused_") == std::string::npos);
+  for (const std::string& result : results) source.results.push_back(!result.empty() && owners.is_read(result));
   std::vector<Value> given = operands(values, graph, node, *record, source);
   add_attributes(values, node, *record, source);
   assertions_.note(node, given);

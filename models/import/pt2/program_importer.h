@@ -55,12 +55,13 @@ class ProgramImporter {
   /// Adds a branch, or the body of a loop, to a graph. Returns its outputs.
   importing::Results add_body(const NodePart& node, const GraphPart& body, std::vector<importing::Value> inputs,
                               const Graph& into);
-  void add_op(Values& values, const GraphPart& graph, const NodePart& node);
+  void add_op(Values& values, const GraphPart& graph, const NodePart& node, const StorageOwners& owners);
   /// Returns the value in the dtype and the shape of another one.
   importing::Value in_type_of(const importing::Value& old, const importing::Value& value) const;
   /// Replaces the values that an op writes in place by its result.
   void replace_written(Values& values, const GraphPart& graph, const NodePart& node, StorageOwners& owners);
-  std::string add_scatter(Values& values, const GraphPart& graph, const NodePart& slice, const std::string& part);
+  std::string add_scatter(Values& values, const GraphPart& graph, const NodePart& slice, const std::string& part,
+                          const StorageOwners& owners);
   /// Throws UserError [import_file] if a result does not have the dtype and the sizes in the file.
   void check_type(const NodePart& node, const std::string& name, const TensorMeta& meta,
                   const importing::Value& value) const;

@@ -9,13 +9,59 @@ namespace lathe::pt2 {
 namespace {
 
 /// Ops whose result may share the storage of an operand. So may the others that only move elements of operand 0.
-constexpr std::string_view sharing_ops[] = {
-    "view_as",     "broadcast_tensors", "reshape_as",  "swapaxes",         "mT",
-    "movedim.int", "movedim.intlist",   "expand_as",   "unflatten.int",    "diagonal",
-    "unfold",      "split.Tensor",      "split.sizes", "split_with_sizes", "chunk",
-    "unbind.int",  "contiguous",        "alias",       "lift_fresh",       "_conj",
-    "detach",      "detach_",           "_to_copy",    "to.dtype",         "to.dtype_layout",
-    "to.device",   "to.other",          "type_as",     "dropout",          "pad"};
+constexpr std::string_view sharing_ops[] = {"view_as",
+                                            "broadcast_tensors",
+                                            "reshape_as",
+                                            "swapaxes",
+                                            "mT",
+                                            "mH",
+                                            "adjoint",
+                                            "movedim.int",
+                                            "movedim.intlist",
+                                            "expand_as",
+                                            "unflatten.int",
+                                            "diagonal",
+                                            "unfold",
+                                            "split.Tensor",
+                                            "split.sizes",
+                                            "split_with_sizes",
+                                            "tensor_split.sections",
+                                            "tensor_split.indices",
+                                            "hsplit.int",
+                                            "hsplit.array",
+                                            "vsplit.int",
+                                            "vsplit.array",
+                                            "dsplit.int",
+                                            "dsplit.array",
+                                            "chunk",
+                                            "unbind.int",
+                                            "atleast_1d",
+                                            "atleast_2d",
+                                            "atleast_3d",
+                                            "atleast_1d.Sequence",
+                                            "atleast_2d.Sequence",
+                                            "atleast_3d.Sequence",
+                                            "meshgrid",
+                                            "meshgrid.indexing",
+                                            "cartesian_prod",
+                                            "contiguous",
+                                            "alias",
+                                            "lift_fresh",
+                                            "real",
+                                            "imag",
+                                            "view_as_real",
+                                            "view_as_complex",
+                                            "_conj",
+                                            "detach",
+                                            "detach_",
+                                            "_to_copy",
+                                            "to.dtype",
+                                            "to.dtype_layout",
+                                            "to.device",
+                                            "to.other",
+                                            "type_as",
+                                            "dropout",
+                                            "pad"};
 
 /// Ops that move elements of operand 0 to storage of their own.
 constexpr std::string_view copying_ops[] = {"repeat",       "tile",   "flip", "index_select",
@@ -24,7 +70,7 @@ constexpr std::string_view copying_ops[] = {"repeat",       "tile",   "flip", "i
 bool may_share(const importing::OpRecord& record) {
   if (std::ranges::find(copying_ops, record.name) != std::end(copying_ops)) return false;
   return record.moves == importing::Moves::first ||
-         std::ranges::find(sharing_ops, record.name) != std::end(sharing_ops);
+         std::ranges::find(sharing_ops, record.own_name()) != std::end(sharing_ops);
 }
 
 /// Ops whose result is all of their operand.
@@ -34,8 +80,8 @@ constexpr std::string_view cast_ops[] = {"to.dtype", "to.dtype_layout", "to.devi
 
 /// Returns whether the result of a node is its operand 0, with all its elements in the same storage.
 bool is_operand(const NodePart& node, const importing::OpRecord& record, const GraphPart& graph) {
-  if (std::ranges::find(same_ops, record.name) != std::end(same_ops)) return true;
-  if (std::ranges::find(cast_ops, record.name) == std::end(cast_ops)) return false;
+  if (std::ranges::find(same_ops, record.own_name()) != std::end(same_ops)) return true;
+  if (std::ranges::find(cast_ops, record.own_name()) == std::end(cast_ops)) return false;
   const auto copies = [](const NamedArgument& argument) {
     return argument.name == "copy" && argument.value.kind == Argument::Kind::boolean && argument.value.integer != 0;
   };

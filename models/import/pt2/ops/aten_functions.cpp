@@ -33,6 +33,10 @@ DType joined(const OpCall& call, DType a, DType b) {
 }  // namespace
 
 DType promoted(const OpCall& call, std::initializer_list<std::size_t> operands) {
+  return promoted(call, std::span(operands.begin(), operands.size()));
+}
+
+DType promoted(const OpCall& call, std::span<const std::size_t> operands) {
   // By priority: tensors with dims, tensors without, numbers.
   std::optional<DType> classes[3];
   for (const std::size_t i : operands) {
@@ -50,6 +54,15 @@ DType promoted(const OpCall& call, std::initializer_list<std::size_t> operands) 
     result = result && kind_of(*each) == 3 ? joined(call, *result, *each) : *each;
   }
   return *result;
+}
+
+std::vector<Tensor> in_common_dtype(const OpCall& call) {
+  std::vector<std::size_t> all(call.count());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  const DType dtype = promoted(call, all);
+  std::vector<Tensor> tensors = call.tensors();
+  for (Tensor& tensor : tensors) tensor = tensor.to(dtype);
+  return tensors;
 }
 
 std::optional<Number> number_of(const OpCall& call, std::size_t i) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <limits>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "frontend/ops/spatial/conv_ops.h"
 #include "models/import/op_table.h"
@@ -43,6 +45,10 @@ constexpr OpRecord aten(std::string_view name, std::string_view operands, std::s
 /// Returns the dtype of an operation on operands by PyTorch's rules: tensors with dims come before those without, and
 /// those before numbers, unless a later one is of a higher kind (bool, integer, float, complex).
 DType promoted(const OpCall& call, std::initializer_list<std::size_t> operands);
+DType promoted(const OpCall& call, std::span<const std::size_t> operands);
+
+/// Returns all operands in the dtype of an operation on them.
+std::vector<Tensor> in_common_dtype(const OpCall& call);
 
 /// Returns the float dtype that a function of integers computes in; a float dtype stays.
 inline DType float_of(DType dtype) { return is_float(dtype) || is_complex(dtype) ? dtype : f32; }

@@ -14,22 +14,33 @@ importing::OpTable aten_ops();
 /// The groups of the domain aten.
 std::span<const importing::OpRecord> aten_arithmetic_ops();
 std::span<const importing::OpRecord> aten_function_ops();
+std::span<const importing::OpRecord> aten_float_ops();
 std::span<const importing::OpRecord> aten_activation_ops();
 std::span<const importing::OpRecord> aten_comparison_ops();
 std::span<const importing::OpRecord> aten_view_ops();
+std::span<const importing::OpRecord> aten_diagonal_ops();
 std::span<const importing::OpRecord> aten_joining_ops();
+std::span<const importing::OpRecord> aten_stacking_ops();
 std::span<const importing::OpRecord> aten_conversion_ops();
 std::span<const importing::OpRecord> aten_source_ops();
 std::span<const importing::OpRecord> aten_indexing_ops();
 std::span<const importing::OpRecord> aten_reduction_ops();
+std::span<const importing::OpRecord> aten_scan_ops();
 std::span<const importing::OpRecord> aten_ordering_ops();
+std::span<const importing::OpRecord> aten_quantile_ops();
 std::span<const importing::OpRecord> aten_product_ops();
+std::span<const importing::OpRecord> aten_sum_product_ops();
 std::span<const importing::OpRecord> aten_attention_ops();
 std::span<const importing::OpRecord> aten_norm_ops();
 std::span<const importing::OpRecord> aten_convolution_ops();
 std::span<const importing::OpRecord> aten_pool_ops();
+std::span<const importing::OpRecord> aten_resize_ops();
+std::span<const importing::OpRecord> aten_window_ops();
+std::span<const importing::OpRecord> aten_grid_ops();
 std::span<const importing::OpRecord> aten_loss_ops();
 std::span<const importing::OpRecord> aten_size_ops();
+/// Other names of these ops.
+std::span<const importing::OpAlias> aten_aliases();
 /// The group of the domain higher_order.
 std::span<const importing::OpRecord> control_flow_ops();
 /// The group of the domain transformers, which are ops of the library of this name.

@@ -62,6 +62,18 @@ Results threshold_op(const OpCall& call) {
   return {where(x > least, x, call.graph().constant(value, x.dtype()))};
 }
 
+/// 0 within -lambd .. lambd; other elements stay, or move towards 0 by lambd. NaN stays.
+Results hard_shrink(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const double limit = real_argument(call, "lambd", 0.5);
+  return {where((x >= -limit) & (x <= limit), 0, x)};
+}
+Results soft_shrink(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const double limit = real_argument(call, "lambd", 0.5);
+  return {where(x > limit, x - limit, where(x < -limit, x + limit, where(isnan(x), x, 0)))};
+}
+
 /// A slope for each channel, in dim 1, or one for all.
 Results prelu(const OpCall& call) {
   const Tensor x = call.tensor(0), weight = call.tensor(1);
@@ -122,6 +134,8 @@ std::span<const OpRecord> aten_activation_ops() {
       aten("selu", "self", "", selu_op),
       aten("softplus", "self", "beta threshold", softplus_op),
       aten("threshold", "self", "threshold value", threshold_op),
+      aten("hardshrink", "self", "lambd", hard_shrink),
+      aten("softshrink", "self", "lambd", soft_shrink),
       aten("prelu", "self weight", "", prelu),
       aten("_prelu_kernel", "self weight", "", prelu),
       aten("glu", "self", "dim", glu),

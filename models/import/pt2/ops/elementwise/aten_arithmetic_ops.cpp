@@ -99,10 +99,19 @@ Results power(const OpCall& call) {
   return {pow(operand_as(call, 0, dtype), operand_as(call, 1, dtype))};
 }
 
+/// Powers in f64, whatever the operands are.
+Results float_power(const OpCall& call) {
+  if (is_complex(promoted(call, {0, 1}))) call.fail("powers of complex numbers are not supported");
+  if (const std::optional<Number> exponent = number_of(call, 1); exponent && call.is_number(1))
+    return {pow(operand_as(call, 0, f64), *exponent)};
+  return {pow(operand_as(call, 0, f64), operand_as(call, 1, f64))};
+}
+
 Results negate(const OpCall& call) {
   return {widened([](const Tensor& a) { return -a; }, call.tensor(0))};
 }
 Results absolute(const OpCall& call) {
+  if (is_complex(call.dtype(0))) return {view_as_real(call.tensor(0)).norm(-1)};
   return {widened([](const Tensor& a) { return abs(a); }, call.tensor(0))};
 }
 Results sign_op(const OpCall& call) {
@@ -160,7 +169,6 @@ std::span<const OpRecord> aten_arithmetic_ops() {
       aten("div.Scalar", "self other", "", divide),
       aten("div.Tensor_mode", "self other", "rounding_mode", divide_rounded),
       aten("div.Scalar_mode", "self other", "rounding_mode", divide_rounded),
-      aten("true_divide.Tensor", "self other", "", divide),
       aten("floor_divide", "self other", "", floor_divide),
       aten("floor_divide.Scalar", "self other", "", floor_divide),
       aten("remainder.Tensor", "self other", "", remainder_op),
@@ -171,6 +179,9 @@ std::span<const OpRecord> aten_arithmetic_ops() {
       aten("pow.Tensor_Scalar", "self exponent", "", power),
       aten("pow.Tensor_Tensor", "self exponent", "", power),
       aten("pow.Scalar", "self exponent", "", power),
+      aten("float_power.Tensor_Scalar", "self exponent", "", float_power),
+      aten("float_power.Tensor_Tensor", "self exponent", "", float_power),
+      aten("float_power.Scalar", "self exponent", "", float_power),
       aten("maximum", "self other", "", maximum_op),
       aten("minimum", "self other", "", minimum_op),
       aten("max.other", "self other", "", maximum_op),
@@ -182,7 +193,6 @@ std::span<const OpRecord> aten_arithmetic_ops() {
       aten("square", "self", "", square_op),
       aten("clamp", "self min max", "", clamp_op),
       aten("clamp.Tensor", "self min max", "", clamp_op),
-      aten("clip", "self min max", "", clamp_op),
       aten("clamp_min", "self min", "", clamp_min),
       aten("clamp_min.Tensor", "self min", "", clamp_min),
       aten("clamp_max", "self max", "", clamp_max),

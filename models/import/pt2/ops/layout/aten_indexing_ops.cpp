@@ -165,6 +165,47 @@ Results index_copy(const OpCall& call) {
   return {update_rows(x, positions.reshape({positions.shape().numel()}), rows, axis)};
 }
 
+/// Adds row i of a tensor, times alpha, to the row at index[i] of a dim.
+Results index_add(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const int axis = axis_argument(call, x.rank());
+  const Tensor rows = call.tensor(2) * real_argument(call, "alpha", 1);
+  const Tensor positions = call.tensor(1).reshape({call.operand(1).shape().numel()});
+  if (x.rank() == 0) return {x + rows.sum()};
+  const Dim size = x.size(axis).unnamed();
+  return {x + scatter_add(checked(positions.to(i64), size), rows, size, axis)};
+}
+
+/// The elements at row-major numbers.
+Results take_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {importing::gathered(call, x.reshape({x.shape().numel()}), 1, 0)};
+}
+
+/// As gather, but the sizes along other dims broadcast. Without a dim, the tensors are vectors.
+Results take_along_dim(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const Tensor indices = call.tensor(1);
+  if (!call.has("dim")) {
+    const Tensor flat = x.reshape({x.shape().numel()});
+    return {take_along(flat, from_front(indices.reshape({indices.shape().numel()}), flat.size(0).unnamed()), 0)};
+  }
+  const int axis = axis_argument(call, x.rank());
+  if (indices.rank() != x.rank())
+    call.fail(fmt::format("the indices have rank {}, and the data {}", indices.rank(), x.rank()), "import_operand");
+  // The sum of zeros in both shapes has the broadcast shape.
+  const auto along_one = [&](const Tensor& tensor) {
+    Shape shape = tensor.shape();
+    shape.set(axis, 1);
+    return call.graph().zeros(shape, i64);
+  };
+  Shape common = (along_one(x) + along_one(indices)).shape();
+  common.set(axis, x.size(axis));
+  const Tensor table = x.expand(common);
+  common.set(axis, indices.size(axis));
+  return {take_along(table, from_front(indices.expand(common), x.size(axis).unnamed()), axis)};
+}
+
 Results scatter_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   Tensor source = call.tensor(2).to(x.dtype());
@@ -234,6 +275,9 @@ std::span<const OpRecord> aten_indexing_ops() {
       aten("gather", "self index", "dim sparse_grad", gather_op, Moves::first),
       aten("index_put", "self values indices", "accumulate", index_put),
       aten("index_copy", "self index source", "dim", index_copy),
+      aten("index_add", "self index source", "dim alpha", index_add),
+      aten("take", "self index", "", take_op),
+      aten("take_along_dim", "self indices", "dim", take_along_dim),
       aten("scatter.src", "self index src", "dim", scatter_op),
       aten("scatter.value", "self index value", "dim", scatter_op),
       aten("scatter_add", "self index src", "dim", scatter_add_op),

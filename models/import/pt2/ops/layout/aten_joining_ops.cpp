@@ -14,17 +14,12 @@ namespace {
 
 /// Returns the operands in their common dtype. PyTorch leaves out parts of shape [0].
 std::vector<Tensor> parts_of(const OpCall& call) {
-  std::vector<Tensor> parts;
   if (call.count() == 0) call.fail("there are no tensors", "import_operand");
-  DType dtype = call.dtype(0);
-  for (std::size_t i = 1; i < call.count(); ++i)
-    if (call.dtype(i) != dtype) call.fail("the tensors have different dtypes", "import_dtype", "convert them before");
-  for (std::size_t i = 0; i < call.count(); ++i) {
-    const Shape shape = call.operand(i).shape();
-    if (shape.rank() == 1 && shape[0].is(0) && call.count() > 1) continue;
-    parts.push_back(call.tensor(i));
-  }
-  return parts.empty() ? std::vector<Tensor>{call.tensor(0)} : parts;
+  const std::vector<Tensor> all = in_common_dtype(call);
+  std::vector<Tensor> parts;
+  for (const Tensor& part : all)
+    if (part.rank() != 1 || !part.size(0).is(0)) parts.push_back(part);
+  return parts.empty() ? std::vector<Tensor>{all[0]} : parts;
 }
 
 Results concat_op(const OpCall& call) {
@@ -34,8 +29,8 @@ Results concat_op(const OpCall& call) {
 }
 
 Results stack_op(const OpCall& call) {
-  const std::vector<Tensor> parts = call.tensors();
-  if (parts.empty()) call.fail("there are no tensors", "import_operand");
+  if (call.count() == 0) call.fail("there are no tensors", "import_operand");
+  const std::vector<Tensor> parts = in_common_dtype(call);
   return {stack(parts, call.axis(call.integer("dim", 0), parts[0].rank() + 1))};
 }
 
@@ -179,7 +174,6 @@ Results pad_with_mode(const OpCall& call) {
 std::span<const OpRecord> aten_joining_ops() {
   static constexpr OpRecord records[] = {
       aten("cat", "tensors", "dim", concat_op, Moves::all),
-      aten("concat", "tensors", "dim", concat_op, Moves::all),
       aten("stack", "tensors", "dim", stack_op, Moves::all),
       aten("broadcast_tensors", "tensors", "", broadcast_tensors),
       aten("split.Tensor", "self split_size", "dim", split_op),

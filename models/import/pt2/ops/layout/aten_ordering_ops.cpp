@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
-#include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
+#include "models/import/pt2/ops/layout/reduced_dims.h"
 
 /// Ops that order elements, or find the positions of extreme ones.
 namespace lathe::pt2 {
@@ -9,8 +9,6 @@ namespace lathe::pt2 {
 namespace {
 
 using Find = Tensor (*)(const Tensor&, DimIndex, Where);
-
-Tensor comparable(const Tensor& x) { return x.dtype() == boolean || is_byte(x.dtype()) ? x.to(i32) : x; }
 
 /// Positions of the first extreme elements along an axis; without one, in the row-major order of all elements.
 Results position(const OpCall& call, Find find) {

@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <functional>
 
-#include "models/import/pt2/ops/aten_functions.h"
+#include "models/import/ops/vector_norms.h"
 #include "models/import/pt2/ops/aten_ops.h"
+#include "models/import/pt2/ops/layout/reduced_dims.h"
 
 namespace lathe::pt2 {
 
 namespace {
-
-/// Reduces the axes in the argument `dim`, all of them without it. A tensor without dims is reduced as one element.
-Tensor reduced(const OpCall& call, const Tensor& x, const auto& reduce) {
-  const Tensor source = x.rank() == 0 ? x.unsqueeze(0) : x;
-  const Ints axes = x.rank() == 0 ? Ints{0} : axes_argument(call, "dim", x.rank());
-  if (x.rank() == 0) call.ignore({"dim", "keepdim"});
-  const bool keeps = x.rank() > 0 && call.flag("keepdim", false);
-  return reduce(source, axes_of(axes), keeps);
-}
 
 /// Sums of integers and bools are of 64 bits.
 Results sum_op(const OpCall& call) {
@@ -75,6 +67,7 @@ Tensor mean_of(const OpCall& call) {
 Results variance_op(const OpCall& call) { return {variance(call)}; }
 Results deviation_op(const OpCall& call) { return {sqrt(variance(call))}; }
 Results variance_and_mean(const OpCall& call) { return {variance(call), mean_of(call)}; }
+Results deviation_and_mean(const OpCall& call) { return {sqrt(variance(call)), mean_of(call)}; }
 
 /// One axis after the other: logsumexp of logsumexp is that of both axes.
 Results log_sum_exp(const OpCall& call) {
@@ -86,43 +79,39 @@ Results log_sum_exp(const OpCall& call) {
   return {result};
 }
 
-/// The norm of order 1, 2 or infinity.
 Results vector_norm(const OpCall& call, std::string_view order_name) {
   const Tensor x = call.tensor(0).to(dtype_argument(call, float_of(call.dtype(0))));
   const double order = real_argument(call, order_name, 2);
-  const double inf = std::numeric_limits<double>::infinity();
-  if (order != 1 && order != 2 && order != inf && order != -inf)
-    call.fail(fmt::format("the norm of order {}; 1, 2 and infinity are supported", order));
   return {reduced(call, x, [&](const Tensor& a, const Axes& axes, bool keeps) {
-    if (order == 2) return a.norm(axes, keeps);
-    if (order == 1) return a.abs().sum(axes, keeps);
-    return order > 0 ? a.abs().max(axes, keeps) : a.abs().min(axes, keeps);
+    return importing::vector_norm(a, order, axes, keeps);
   })};
 }
 Results linalg_norm(const OpCall& call) { return vector_norm(call, "ord"); }
 Results norm_op(const OpCall& call) { return vector_norm(call, "p"); }
 
-Results cumsum_op(const OpCall& call) {
+/// Sums, and means, of the elements that are not NaN.
+Results nan_sum(const OpCall& call) {
   const DType own = call.dtype(0);
-  const Tensor x = call.tensor(0).to(dtype_argument(call, is_float(own) ? own : i64));
-  return {x.rank() == 0 ? x : cumsum(x, axis_argument(call, x.rank()))};
+  const Tensor given = call.tensor(0), x = is_float(own) ? where(isnan(given), 0, given) : given;
+  return {reduced(call, x.to(dtype_argument(call, is_float(own) ? own : i64)),
+                  [](const Tensor& a, const Axes& axes, bool keeps) { return a.sum(axes, keeps); })};
+}
+Results nan_mean(const OpCall& call) {
+  const Tensor x = call.tensor(0).to(dtype_argument(call, call.dtype(0)));
+  if (!is_float(x.dtype())) call.fail(fmt::format("the mean of {}", name(x.dtype())), "import_dtype");
+  const Tensor counts = ~isnan(x);
+  const auto sum = [](const Tensor& a, const Axes& axes, bool keeps) { return a.sum(axes, keeps); };
+  return {reduced(call, where(counts, x, 0), sum) / reduced(call, counts.to(x.dtype()), sum)};
 }
 
-/// The differences of neighbours along an axis, n times. For bools, a difference is whether the neighbours differ.
-Results diff_op(const OpCall& call) {
-  constexpr std::int64_t most = 16;
-  Tensor x = call.tensor(0);
-  const int axis = axis_argument(call, x.rank(), std::int64_t{-1});
-  const std::int64_t times = call.integer("n", 1);
-  if (times < 0 || times > most) call.fail(fmt::format("the argument n is {}, not 0 to {}", times, most));
-  if (call.has(1)) x = concat({call.tensor(1).to(x.dtype()), x}, axis);
-  if (call.has(2)) x = concat({x, call.tensor(2).to(x.dtype())}, axis);
-  for (std::int64_t i = 0; i < times; ++i) {
-    const Dim size = x.shape()[axis];
-    const Tensor next = x.slice(axis, 1, size), before = x.slice(axis, 0, size - 1);
-    x = x.dtype() == boolean ? next != before : next - before;
-  }
-  return {x};
+Results count_nonzero(const OpCall& call) {
+  return {reduced(call, truth(call.tensor(0)).to(i64),
+                  [](const Tensor& a, const Axes& axes, bool) { return a.sum(axes); })};
+}
+
+Results smallest_and_largest(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  return {reduced(call, x, minimum_over), reduced(call, x, maximum_over)};
 }
 
 /// Counts the elements in each of equal parts of a range, whose end is part of the last one.
@@ -165,14 +154,22 @@ std::span<const OpRecord> aten_reduction_ops() {
       aten("std", "self", "unbiased", deviation_op),
       aten("std.dim", "self", "dim unbiased keepdim", deviation_op),
       aten("std.correction", "self", "dim correction keepdim", deviation_op),
+      aten("var_mean", "self", "unbiased", variance_and_mean),
+      aten("var_mean.dim", "self", "dim unbiased keepdim", variance_and_mean),
+      aten("std_mean", "self", "unbiased", deviation_and_mean),
+      aten("std_mean.dim", "self", "dim unbiased keepdim", deviation_and_mean),
+      aten("std_mean.correction", "self", "dim correction keepdim", deviation_and_mean),
       aten("var_mean.correction", "self", "dim correction keepdim", variance_and_mean),
       aten("logsumexp", "self", "dim keepdim", log_sum_exp),
       aten("linalg_vector_norm", "self", "ord dim keepdim dtype", linalg_norm),
       aten("norm.Scalar", "self", "p", norm_op),
       aten("norm.ScalarOpt_dim", "self", "p dim keepdim", norm_op),
-      aten("cumsum", "self", "dim dtype", cumsum_op),
+      aten("nansum", "self", "dim keepdim dtype", nan_sum),
+      aten("nanmean", "self", "dim keepdim dtype", nan_mean),
+      aten("count_nonzero", "self", "dim", count_nonzero),
+      aten("count_nonzero.dim_IntList", "self", "dim", count_nonzero),
+      aten("aminmax", "self", "dim keepdim", smallest_and_largest),
       aten("histc", "self", "bins min max", histogram),
-      aten("diff", "self prepend append", "n dim", diff_op),
   };
   return records;
 }

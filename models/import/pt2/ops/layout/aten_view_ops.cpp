@@ -45,6 +45,11 @@ Results reversed(const OpCall& call) {
   return {x.permute(dims)};
 }
 Results transpose_last(const OpCall& call) { return {call.tensor(0).transpose(-2, -1)}; }
+/// The transpose, with the complex conjugate of each element.
+Results adjoint(const OpCall& call) {
+  const Tensor x = call.tensor(0), y = x.rank() < 2 ? x : x.transpose(-2, -1);
+  return {is_complex(x.dtype()) ? conj(y) : y};
+}
 
 /// Moves dims to other places; the others stay in order.
 Results move_dims(const OpCall& call) {
@@ -149,13 +154,6 @@ Results select_op(const OpCall& call) {
   return {x.select(axis_argument(call, x.rank()), size_operand(call, 1, "index", 0))};
 }
 
-Results flip_op(const OpCall& call) {
-  Tensor x = call.tensor(0);
-  if (call.integers("dims").empty()) return {x};
-  for (const std::int64_t axis : axes_argument(call, "dims", x.rank())) x = x.flip(axis);
-  return {x};
-}
-
 Results roll_op(const OpCall& call) {
   Tensor x = call.tensor(0);
   const std::vector<Dim> shifts = call.dims(1, "shifts");
@@ -167,50 +165,11 @@ Results roll_op(const OpCall& call) {
   return {x};
 }
 
-/// Lathe's tril and triu take numbers.
-Results triangle(const OpCall& call, Tensor (*op)(const Tensor&, std::int64_t, Where)) {
-  const Tensor x = call.tensor(0);
-  const std::int64_t diagonal = call.integer("diagonal", 0);
-  const bool is_small = x.dtype() == boolean || is_byte(x.dtype());
-  return {op(is_small ? x.to(i32) : x, diagonal, Where::current()).to(x.dtype())};
-}
-Results tril_op(const OpCall& call) { return triangle(call, tril); }
-Results triu_op(const OpCall& call) { return triangle(call, triu); }
-
-Results diagonal_op(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  if (call.integer("offset", 0) != 0) call.fail("the argument offset is not 0");
-  const int a = call.axis(call.integer("dim1", 0), x.rank()), b = call.axis(call.integer("dim2", 1), x.rank());
-  // Lathe's diagonal is that of a square.
-  const auto m = x.size(a).value(), n = x.size(b).value();
-  if (!m || !n || *m == *n) return {x.diagonal(a, b)};
-  return {(*m > *n ? x.slice(a, 0, *n) : x.slice(b, 0, *m)).diagonal(a, b)};
-}
-
 /// Windows along a dim.
 Results unfold_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   return {x.unfold(call.axis(call.integer("dimension"), x.rank()),
                    {.size = call.integer("size"), .step = call.integer("step")})};
-}
-
-/// [.., C * r * r, h, w] -> [.., C, h * r, w * r]
-Results pixel_shuffle(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  const std::int64_t r = call.integer("upscale_factor");
-  constexpr std::int64_t most = 1 << 14;
-  if (x.rank() < 3 || r < 1 || r > most)
-    call.fail(fmt::format("the factor {} for rank {}", r, x.rank()), "import_operand");
-  const int c = x.rank() - 3;
-  const Dim channels = x.size(c) / (r * r), height = x.size(c + 1), width = x.size(c + 2);
-  Shape split, joined;
-  for (int i = 0; i < c; ++i) split.push_back(x.size(i)), joined.push_back(x.size(i));
-  for (const Dim& size : {channels, Dim(r), Dim(r), height, width}) split.push_back(size);
-  for (const Dim& size : {channels, height * Dim(r), width * Dim(r)}) joined.push_back(size);
-  Ints order(static_cast<std::size_t>(c));
-  std::iota(order.begin(), order.end(), 0);
-  for (const int i : {0, 3, 1, 4, 2}) order.push_back(c + i);
-  return {x.reshape(split).permute(order).reshape(joined)};
 }
 
 }  // namespace
@@ -232,6 +191,8 @@ std::span<const OpRecord> aten_view_ops() {
       aten("t", "self", "", transpose_matrix, Moves::first),
       aten("numpy_T", "self", "", reversed, Moves::first),
       aten("mT", "self", "", transpose_last),
+      aten("adjoint", "self", "", adjoint),
+      aten("mH", "self", "", adjoint),
       aten("movedim.int", "self", "source destination", move_dims),
       aten("movedim.intlist", "self", "source destination", move_dims),
       aten("unsqueeze", "self", "dim", unsqueeze_op, Moves::first),
@@ -246,13 +207,8 @@ std::span<const OpRecord> aten_view_ops() {
       aten("slice.Tensor", "self start end", "dim step", slice_op, Moves::first),
       aten("narrow", "self start length", "dim", narrow, Moves::first),
       aten("select.int", "self index", "dim", select_op, Moves::first),
-      aten("flip", "self", "dims", flip_op, Moves::first),
       aten("roll", "self shifts", "dims", roll_op),
-      aten("tril", "self", "diagonal", tril_op),
-      aten("triu", "self", "diagonal", triu_op),
-      aten("diagonal", "self", "offset dim1 dim2", diagonal_op),
       aten("unfold", "self", "dimension size step", unfold_op),
-      aten("pixel_shuffle", "self", "upscale_factor", pixel_shuffle),
   };
   return records;
 }

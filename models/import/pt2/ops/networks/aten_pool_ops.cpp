@@ -65,6 +65,45 @@ Results max_pool2d_op(const OpCall& call) { return pooled(call, max_pool2d, 2, t
 Results avg_pool1d_op(const OpCall& call) { return pooled(call, avg_pool1d, 1, false); }
 Results avg_pool2d_op(const OpCall& call) { return pooled(call, avg_pool2d, 2, false); }
 
+/// Windows are separable: those of the last two dims first, then those of the first spatial dim.
+Tensor pool3d(Tensor (*pool2d)(const Tensor&, const PoolOptions&, Where), const Tensor& x, const PoolOptions& options,
+              Where at) {
+  const auto part = [](const PerDim& all, bool is_first) {
+    Ints numbers = all.numbers;
+    if (numbers.size() == 1) numbers.resize(3, numbers[0]);
+    PerDim two = 0;
+    two.numbers = is_first ? Ints{numbers[0]} : Ints(numbers.begin() + 1, numbers.end());
+    return two;
+  };
+  const auto options_of = [&](bool is_first) {
+    PoolOptions o{.size = part(options.size, is_first),
+                  .stride = part(options.stride, is_first),
+                  .padding = part(options.padding, is_first),
+                  .dilation = part(options.dilation, is_first),
+                  .count_padding = options.count_padding};
+    if (!is_first) return o;
+    if (o.stride.numbers[0] == 0) o.stride = o.size;
+    for (auto [numbers, none] :
+         {std::pair(&o.size, 1), std::pair(&o.stride, 1), std::pair(&o.padding, 0), std::pair(&o.dilation, 1)})
+      numbers->numbers.push_back(none);
+    return o;
+  };
+  const Tensor planes = x.reshape({x.size(0), x.size(1).unnamed() * x.size(2).unnamed(), x.size(3), x.size(4)});
+  const Tensor pooled_planes = pool2d(planes, options_of(false), at);
+  const Dim height = pooled_planes.size(2).unnamed(), width = pooled_planes.size(3).unnamed();
+  const Tensor columns = pooled_planes.reshape({x.size(0), x.size(1), x.size(2), height * width});
+  const Tensor y = pool2d(columns, options_of(true), at);
+  return y.reshape({x.size(0), x.size(1), y.size(2), height, width});
+}
+Results avg_pool3d_op(const OpCall& call) {
+  const auto pool = [](const Tensor& x, const PoolOptions& o, Where at) { return pool3d(avg_pool2d, x, o, at); };
+  return pooled(call, pool, 3, false);
+}
+Results max_pool3d_op(const OpCall& call) {
+  const auto pool = [](const Tensor& x, const PoolOptions& o, Where at) { return pool3d(max_pool2d, x, o, at); };
+  return pooled(call, pool, 3, true);
+}
+
 Results adaptive_pool1d(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const PerDim size = per_dim_argument(call, "output_size", 1);
@@ -75,74 +114,6 @@ Results adaptive_pool2d(const OpCall& call) {
   const PerDim size = per_dim_argument(call, "output_size", 1);
   return {x.rank() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool2d(x.unsqueeze(0), size).squeeze(0)};
 }
-
-/// Returns a size times a factor, which must be whole.
-Dim resized_size(const OpCall& call, const Dim& size, double factor) {
-  if (const auto divisor = importing::exact_divisor(factor); divisor && !size.value()) {
-    if (const std::optional<Dim> quotient = size.divided_by(*divisor)) return *quotient;
-    call.fail_size(fmt::format("the size {} is not known to be a multiple of {}", size.to_string(), *divisor),
-                   importing::needed_multiple(size, *divisor));
-  }
-  const double wanted = size.value() ? static_cast<double>(*size.value()) * factor : factor;
-  if (!(wanted >= 1 && wanted < 0x1p31) || wanted != std::floor(wanted))
-    call.fail(fmt::format("the factor {} does not give a whole size", factor), "import_size");
-  return size.value() ? Dim(static_cast<std::int64_t>(wanted)) : size * Dim(static_cast<std::int64_t>(wanted));
-}
-
-/// Returns the sizes of the spatial dims after a resize: operand 1, or those that factors give.
-std::vector<Dim> resized_sizes(const OpCall& call, const Tensor& x) {
-  if (call.has(1)) return call.dims(1, "output_size");
-  const auto* factors = call.find<std::vector<double>>("scale_factors");
-  if (!factors) call.fail("neither output_size nor scale_factors is given", "import_operand");
-  std::vector<Dim> sizes;
-  for (std::size_t i = 0; i < factors->size(); ++i)
-    sizes.push_back(resized_size(call, x.size(static_cast<int>(i) + 2).unnamed(), (*factors)[i]));
-  return sizes;
-}
-
-/// Resizes a dim of unknown size to a multiple or a part of it.
-Tensor stretched(const OpCall& call, const Tensor& x, int axis, const Dim& to, const InterpolateOptions& options) {
-  const Dim size = x.size(axis).unnamed();
-  if (size == to) return x;
-  if (size.is(1)) {  // its only element
-    Shape shape = x.shape();
-    shape.set(axis, to);
-    return x.expand(shape);
-  }
-  const bool is_nearest = options.mode == Interpolation::nearest;
-  if (options.align_corners)
-    call.fail(fmt::format("dim {} of size {} becomes {} with align_corners", axis, size.to_string(), to.to_string()),
-              "import_size", "export the model with fixed sizes");
-  if (const auto factor = importing::whole_factor(size, to))
-    return is_nearest ? importing::repeated(x, axis, *factor) : importing::interpolated(x, axis, *factor);
-  if (const auto divisor = importing::whole_factor(to, size))
-    return is_nearest ? importing::element_of_groups(x, axis, *divisor, 0)
-                      : importing::centers_of_groups(x, axis, *divisor);
-  call.fail(fmt::format("dim {} of size {} becomes {}, which is no whole multiple or part", axis, size.to_string(),
-                        to.to_string()),
-            "import_size", "export the model with fixed sizes");
-}
-
-/// Resizes to a size, or by factors that give whole sizes.
-Results resized(const OpCall& call, Interpolation mode) {
-  const Tensor x = call.tensor(0);
-  InterpolateOptions options{.size = 1, .mode = mode, .align_corners = call.flag("align_corners", false)};
-  call.ignore({"scales_h", "scales_w", "scale_factors"});  // those that the size follows from
-  const std::vector<Dim> sizes = resized_sizes(call, x);
-  options.size.numbers.clear();
-  for (std::size_t i = 0; i < sizes.size() && static_cast<int>(i) + 2 < x.rank(); ++i) {
-    if (sizes[i].value() && x.size(static_cast<int>(i) + 2).value()) {
-      options.size.numbers.push_back(*sizes[i].value());
-      continue;
-    }
-    Tensor y = x;
-    for (std::size_t k = 0; k < sizes.size(); ++k) y = stretched(call, y, static_cast<int>(k) + 2, sizes[k], options);
-    return {y};
-  }
-  return {interpolate(x, options)};
-}
-Results resize_nearest(const OpCall& call) { return resized(call, Interpolation::nearest); }
-Results resize_linear(const OpCall& call) { return resized(call, Interpolation::linear); }
 
 }  // namespace
 
@@ -155,14 +126,12 @@ std::span<const OpRecord> aten_pool_ops() {
       aten("max_pool2d_with_indices", "self", of_max, max_pool2d_op),
       aten("avg_pool1d", "self", "kernel_size stride padding ceil_mode count_include_pad", avg_pool1d_op),
       aten("avg_pool2d", "self", of_mean, avg_pool2d_op),
+      aten("avg_pool3d", "self", of_mean, avg_pool3d_op),
+      aten("max_pool3d", "self", of_max, max_pool3d_op),
+      aten("max_pool3d_with_indices", "self", of_max, max_pool3d_op),
       aten("adaptive_avg_pool1d", "self", "output_size", adaptive_pool1d),
       aten("adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
       aten("_adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
-      aten("upsample_nearest1d.vec", "input output_size", "scale_factors", resize_nearest),
-      aten("upsample_nearest2d.vec", "input output_size", "scale_factors", resize_nearest),
-      aten("upsample_nearest2d", "self output_size", "scales_h scales_w", resize_nearest),
-      aten("upsample_bilinear2d.vec", "input output_size", "align_corners scale_factors", resize_linear),
-      aten("upsample_bilinear2d", "self output_size", "align_corners scales_h scales_w", resize_linear),
   };
   return records;
 }

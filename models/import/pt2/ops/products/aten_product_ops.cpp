@@ -2,6 +2,7 @@
 
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
+#include "models/import/pt2/ops/products/product_of.h"
 
 namespace lathe::pt2 {
 
@@ -14,12 +15,6 @@ Results linear_op(const OpCall& call) {
     return {call.has(2) ? y + call.tensor(2) : y};
   }
   return {call.has(2) ? linear(x, weight, call.tensor(2)) : linear(x, weight)};
-}
-
-/// Products of integers are computed in f64, exactly below 2^53.
-Tensor product_of(const Tensor& a, const Tensor& b) {
-  if (is_float(a.dtype()) || is_complex(a.dtype())) return matmul(a, b);
-  return matmul(a.to(f64), b.to(f64)).to(a.dtype());
 }
 
 Results matmul_op(const OpCall& call) { return {product_of(call.tensor(0), call.tensor(1))}; }
@@ -60,20 +55,6 @@ Results batched_product(const OpCall& call) {
   return {product_of(*x, *y).reshape({a.size(0), a.size(1), b.size(2)})};
 }
 
-/// beta * self + alpha * product
-Results added_product(const OpCall& call) {
-  const double alpha = real_argument(call, "alpha", 1), beta = real_argument(call, "beta", 1);
-  const auto scaled_by = [](const Tensor& x, double factor) { return factor == 1 ? x : x * factor; };
-  const Tensor product = scaled_by(matmul(call.tensor(1), call.tensor(2)), alpha);
-  return {beta == 0 ? product : scaled_by(call.tensor(0), beta) + product};
-}
-
-Results einsum_op(const OpCall& call) {
-  std::string equation = call.text("equation", "");
-  std::erase(equation, ' ');
-  return {einsum(equation, call.tensors())};
-}
-
 /// Multiplies segments of rows by matrices of their own, such as those of experts: rows [n, k], matrices [g, k, m],
 /// and the end of each segment.
 Results grouped_product(const OpCall& call) {
@@ -90,8 +71,6 @@ Results grouped_product(const OpCall& call) {
   return {y};
 }
 
-Results outer_op(const OpCall& call) { return {outer(call.tensor(0), call.tensor(1))}; }
-
 }  // namespace
 
 std::span<const OpRecord> aten_product_ops() {
@@ -102,11 +81,6 @@ std::span<const OpRecord> aten_product_ops() {
       aten("bmm", "self mat2", "", batched_product),
       aten("mv", "self vec", "", matmul_op),
       aten("dot", "self tensor", "", matmul_op),
-      aten("addmm", "self mat1 mat2", "alpha beta", added_product),
-      aten("addmv", "self mat vec", "alpha beta", added_product),
-      aten("baddbmm", "self batch1 batch2", "alpha beta", added_product),
-      aten("einsum", "tensors", "equation", einsum_op),
-      aten("outer", "self vec2", "", outer_op),
       aten("_grouped_mm", "self mat2 offs", "", grouped_product),
   };
   return records;

@@ -1,0 +1,85 @@
+#include "models/import/pt2/ops/aten_ops.h"
+
+/// Names of ATen ops that have the arguments and the meaning of another op. torch.export keeps the name that the
+/// model uses.
+namespace lathe::pt2 {
+
+namespace {
+
+constexpr importing::OpAlias aliases[] = {
+    {"multiply.Tensor", "mul.Tensor"},
+    {"multiply.Scalar", "mul.Scalar"},
+    {"subtract.Tensor", "sub.Tensor"},
+    {"subtract.Scalar", "sub.Scalar"},
+    {"divide.Tensor", "div.Tensor"},
+    {"divide.Scalar", "div.Scalar"},
+    {"divide.Tensor_mode", "div.Tensor_mode"},
+    {"divide.Scalar_mode", "div.Scalar_mode"},
+    {"true_divide.Tensor", "div.Tensor"},
+    {"true_divide.Scalar", "div.Scalar"},
+    {"greater.Tensor", "gt.Tensor"},
+    {"greater.Scalar", "gt.Scalar"},
+    {"greater_equal.Tensor", "ge.Tensor"},
+    {"greater_equal.Scalar", "ge.Scalar"},
+    {"less.Tensor", "lt.Tensor"},
+    {"less.Scalar", "lt.Scalar"},
+    {"less_equal.Tensor", "le.Tensor"},
+    {"less_equal.Scalar", "le.Scalar"},
+    {"not_equal.Tensor", "ne.Tensor"},
+    {"not_equal.Scalar", "ne.Scalar"},
+    {"__and__.Tensor", "bitwise_and.Tensor"},
+    {"__and__.Scalar", "bitwise_and.Scalar"},
+    {"__or__.Tensor", "bitwise_or.Tensor"},
+    {"__or__.Scalar", "bitwise_or.Scalar"},
+    {"__xor__.Tensor", "bitwise_xor.Tensor"},
+    {"__xor__.Scalar", "bitwise_xor.Scalar"},
+    {"__lshift__.Tensor", "bitwise_left_shift.Tensor"},
+    {"__lshift__.Scalar", "bitwise_left_shift.Tensor_Scalar"},
+    {"__rshift__.Tensor", "bitwise_right_shift.Tensor"},
+    {"__rshift__.Scalar", "bitwise_right_shift.Tensor_Scalar"},
+    {"absolute", "abs"},
+    {"negative", "neg"},
+    {"positive", "alias"},
+    {"fix", "trunc"},
+    {"arccos", "acos"},
+    {"arcsin", "asin"},
+    {"arctan", "atan"},
+    {"arccosh", "acosh"},
+    {"arcsinh", "asinh"},
+    {"arctanh", "atanh"},
+    {"arctan2", "atan2"},
+    {"clip", "clamp"},
+    {"clip.Tensor", "clamp.Tensor"},
+    {"special_expit", "sigmoid"},
+    {"special_erf", "erf"},
+    {"special_erfc", "erfc"},
+    {"special_logit", "logit"},
+    {"special_sinc", "sinc"},
+    {"special_xlogy", "xlogy.Tensor"},
+    {"special_xlogy.self_scalar", "xlogy.Scalar_Self"},
+    {"special_xlogy.other_scalar", "xlogy.Scalar_Other"},
+    {"special_exp2", "exp2"},
+    {"special_expm1", "expm1"},
+    {"special_log1p", "log1p"},
+    {"special_softmax", "softmax.int"},
+    {"special_log_softmax", "log_softmax.int"},
+    {"special_logsumexp", "logsumexp"},
+    {"ravel", "flatten.using_ints"},
+    {"swapdims", "transpose.int"},
+    {"moveaxis.int", "movedim.int"},
+    {"moveaxis.intlist", "movedim.intlist"},
+    {"numpy_T.a", "numpy_T"},
+    {"mT.a", "mT"},
+    {"concat", "cat"},
+    {"concatenate", "cat"},
+    {"linalg_matmul", "matmul"},
+    {"ger", "outer"},
+    {"matrix_power", "linalg_matrix_power"},
+    {"row_stack", "vstack"},
+};
+
+}  // namespace
+
+std::span<const importing::OpAlias> aten_aliases() { return aliases; }
+
+}  // namespace lathe::pt2
