@@ -38,6 +38,7 @@ std::span<const importing::OpRecord> aten_resize_ops();
 std::span<const importing::OpRecord> aten_window_ops();
 std::span<const importing::OpRecord> aten_grid_ops();
 std::span<const importing::OpRecord> aten_loss_ops();
+std::span<const importing::OpRecord> aten_distance_ops();
 std::span<const importing::OpRecord> aten_size_ops();
 /// Other names of these ops.
 std::span<const importing::OpAlias> aten_aliases();

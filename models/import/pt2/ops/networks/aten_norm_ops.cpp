@@ -122,6 +122,17 @@ Results training_batch_norm(const OpCall& call) {
   return {y, mean, rsqrt(variance + eps), running(3, mean), running(4, sample)};
 }
 
+/// v * g / norm(v), with a norm for each index of a dim, or one of all elements for the dim -1. Result 1 is the norm.
+Results weight_norm(const OpCall& call) {
+  const Tensor v = call.tensor(0), g = call.tensor(1);
+  const std::int64_t given = call.integer("dim", 0);
+  Ints axes;
+  for (int i = 0; i < v.rank(); ++i)
+    if (given == -1 || i != call.axis(given, v.rank())) axes.push_back(i);
+  const Tensor norm = given == -1 ? v.norm() : axes.empty() ? v.abs() : v.norm(axes_of(axes), true);
+  return {v * (g / norm), norm};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_norm_ops() {
@@ -134,6 +145,8 @@ std::span<const OpRecord> aten_norm_ops() {
       aten("group_norm", "input weight bias", "num_groups eps cudnn_enabled", group_norm_op),
       aten("native_group_norm", "input weight bias N C HxW", "group eps", native_group_norm),
       aten("instance_norm", "input weight bias", "use_input_stats momentum eps cudnn_enabled", instance_norm_op),
+      aten("_weight_norm", "v g", "dim", weight_norm),
+      aten("_weight_norm_interface", "v g", "dim", weight_norm),
       aten("batch_norm", statistics, "training momentum eps cudnn_enabled", batch_norm_op),
       aten("_native_batch_norm_legit_no_training", statistics, "momentum eps", core_batch_norm),
       aten("_native_batch_norm_legit_functional", statistics, "training momentum eps", training_batch_norm),

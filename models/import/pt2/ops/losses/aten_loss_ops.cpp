@@ -1,25 +1,15 @@
 #include <fmt/core.h>
 
+#include <numbers>
 #include <numeric>
 
-#include "frontend/ops/losses.h"
-#include "models/import/pt2/ops/aten_functions.h"
+#include "models/import/ops/elementwise_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
+#include "models/import/pt2/ops/losses/loss_reduction.h"
 
 namespace lathe::pt2 {
 
 namespace {
-
-/// The argument `reduction` is a number of PyTorch's enum.
-Reduction reduction_of(const OpCall& call) {
-  const std::int64_t number = call.integer("reduction", 1);
-  if (number < 0 || number > 2) call.fail(fmt::format("the argument reduction is {}", number), "import_attribute");
-  return number == 0 ? Reduction::none : number == 1 ? Reduction::mean : Reduction::sum;
-}
-
-Tensor reduced_by(Reduction reduction, const Tensor& losses) {
-  return reduction == Reduction::none ? losses : reduction == Reduction::mean ? losses.mean() : losses.sum();
-}
 
 /// Returns the tensor with its classes, dim 1, as the last dim. A vector is one element.
 Tensor with_last_classes(const Tensor& x) {
@@ -74,6 +64,61 @@ Results smooth_error(const OpCall& call) {
   return {reduced_by(reduction_of(call), where(difference < beta, near, far))};
 }
 
+/// Quadratic up to delta, linear above.
+Results huber_error(const OpCall& call) {
+  const double delta = real_argument(call, "delta", 1);
+  const Tensor difference = abs(call.tensor(0) - call.tensor(1));
+  const Tensor near = difference * difference * 0.5, far = (difference - 0.5 * delta) * delta;
+  return reduced_loss(call, where(difference < delta, near, far));
+}
+
+/// The cross entropy of probabilities. Logarithms are at least -100.
+Results cross_entropy_of_probabilities(const OpCall& call) {
+  const Tensor x = call.tensor(0), target = call.tensor(1);
+  const auto limited_log = [](const Tensor& a) { return maximum(log(a), -100); };
+  const Tensor losses = (target - 1.0) * limited_log(1.0 - x) - target * limited_log(x);
+  return reduced_loss(call, call.has(2) ? losses * call.tensor(2) : losses);
+}
+
+/// target * (log(target) - x) for logarithms x. The mean is that of all elements.
+Results kl_divergence_op(const OpCall& call) {
+  const Tensor x = call.tensor(0), target = call.tensor(1);
+  if (call.flag("log_target", false)) return reduced_loss(call, exp(target) * (target - x));
+  return reduced_loss(call, importing::xlogy(target, target) - target * x);
+}
+
+/// max(0, margin - target * (a - b))
+Results margin_ranking(const OpCall& call) {
+  const double margin = real_argument(call, "margin", 0);
+  return reduced_loss(call,
+                      maximum(-(call.tensor(2).to(call.dtype(0)) * (call.tensor(0) - call.tensor(1))) + margin, 0));
+}
+
+Results soft_margin(const OpCall& call) {
+  return reduced_loss(call, softplus(-(call.tensor(1).to(call.dtype(0)) * call.tensor(0))));
+}
+
+/// The element for the target 1, and max(0, margin - element) for -1.
+Results hinge_embedding(const OpCall& call) {
+  const Tensor x = call.tensor(0), target = call.tensor(1);
+  const Tensor apart = maximum(-x + real_argument(call, "margin", 1), 0);
+  return reduced_loss(call, where(target != 1, apart, 0) + where(target != -1, x, 0));
+}
+
+/// With `full`, adds Stirling's approximation of log(target!) for targets above 1.
+Results poisson_likelihood(const OpCall& call) {
+  const Tensor x = call.tensor(0), target = call.tensor(1).to(x.dtype());
+  Tensor losses =
+      call.flag("log_input", true) ? exp(x) - target * x : x - target * log(x + real_argument(call, "eps", 1e-8));
+  call.ignore({"eps"});
+  if (call.flag("full", false)) {
+    const Tensor safe = maximum(target, 1);
+    const Tensor sum = safe * log(safe) - safe + log(safe * (2 * std::numbers::pi)) * 0.5;
+    losses = losses + where(target > 1, sum, 0);
+  }
+  return reduced_loss(call, losses);
+}
+
 Results binary_cross_entropy(const OpCall& call) {
   if (call.has(2)) call.fail("weights of elements are not supported");
   const std::optional<Tensor> positive = call.has(3) ? std::optional(call.tensor(3)) : std::nullopt;
@@ -92,6 +137,13 @@ std::span<const OpRecord> aten_loss_ops() {
       aten("mse_loss", "self target", "reduction", squared_error),
       aten("l1_loss", "self target", "reduction", absolute_error),
       aten("smooth_l1_loss", "self target", "reduction beta", smooth_error),
+      aten("huber_loss", "self target", "reduction delta", huber_error),
+      aten("binary_cross_entropy", "self target weight", "reduction", cross_entropy_of_probabilities),
+      aten("kl_div", "self target", "reduction log_target", kl_divergence_op),
+      aten("margin_ranking_loss", "input1 input2 target", "margin reduction", margin_ranking),
+      aten("soft_margin_loss", "self target", "reduction", soft_margin),
+      aten("hinge_embedding_loss", "self target", "margin reduction", hinge_embedding),
+      aten("poisson_nll_loss", "input target", "log_input full eps reduction", poisson_likelihood),
       aten("binary_cross_entropy_with_logits", "self target weight pos_weight", "reduction", binary_cross_entropy),
   };
   return records;
