@@ -39,6 +39,8 @@ std::span<const importing::OpRecord> aten_window_ops();
 std::span<const importing::OpRecord> aten_grid_ops();
 std::span<const importing::OpRecord> aten_loss_ops();
 std::span<const importing::OpRecord> aten_distance_ops();
+std::span<const importing::OpRecord> aten_recurrent_ops();
+std::span<const importing::OpRecord> aten_bag_ops();
 std::span<const importing::OpRecord> aten_size_ops();
 /// Other names of these ops.
 std::span<const importing::OpAlias> aten_aliases();
