@@ -87,6 +87,38 @@ TEST_CASE("program errors: a loop and a scan without one of their states") {
   CHECK_THAT(error_of(scan), Contains("/scan: scan: operand 0 is missing  [import_operand]"));
 }
 
+TEST_CASE("program errors: arguments of composite ops that are not supported") {
+  const auto error = [](const char* program, const char* from, const char* to) {
+    return error_of(ProgramFile(program).replace(graph, from, to));
+  };
+  CHECK_THAT(error("vision", R"("padding_mode","arg":{"as_int":2})", R"("padding_mode","arg":{"as_int":3})"),
+             Contains("the argument padding_mode is 3  [import_attribute]"));
+  CHECK_THAT(error("vision", R"("kernel_size","arg":{"as_ints":[3,2]})", R"("kernel_size","arg":{"as_ints":[3,0]})"),
+             Contains("the argument kernel_size is not two numbers of 1 or more  [import_attribute]"));
+  CHECK_THAT(error("fourier", R"("as_string":"ortho")", R"("as_string":"other")"),
+             Contains("the argument norm is 'other'  [import_attribute]"));
+  CHECK_THAT(error("matrices", R"("name":"n","arg":{"as_int":5})", R"("name":"n","arg":{"as_int":-1})"),
+             Contains("the argument n is -1: inverses of matrices are not supported  [import_unsupported]"));
+  CHECK_THAT(error("matrices", R"(torch.ops.aten.trace.default","inputs":[)",
+                   R"(torch.ops.aten.linalg_matrix_norm.str_ord","inputs":[)"
+                   R"({"name":"ord","arg":{"as_string":"nuc"},"kind":1},)"),
+             Contains("the matrix norm 'nuc' is not supported; fro is  [import_unsupported]"));
+  CHECK_THAT(error("recurrent", R"("num_layers","arg":{"as_int":2})", R"("num_layers","arg":{"as_int":3})"),
+             Contains("16 weights for 6 layers and directions  [import_operand]"));
+  CHECK_THAT(error("losses", R"("reduction","arg":{"as_int":1})", R"("reduction","arg":{"as_int":3})"),
+             Contains("the argument reduction is not 0, 1 or 2  [import_attribute]"));
+}
+
+TEST_CASE("program errors: ops and arguments have the names of the file, also those of aliases") {
+  CHECK_THAT(error_of(ProgramFile("aliases").replace(graph, R"({"name":"other","arg":{"as_int":2})",
+                                                     R"({"name":"speed","arg":{"as_int":2})")),
+             Contains("the argument speed of aten.multiply.Tensor: /multiply"));
+  for (const char* op : {"nextafter", "erfinv", "lgamma", "linalg_inv", "linalg_svd", "as_strided"})
+    CHECK_THAT(error_of(ProgramFile("floats").replace(graph, "torch.ops.aten.fmax.default",
+                                                      "torch.ops.aten." + std::string(op) + ".default")),
+               Contains("the op aten." + std::string(op) + ": /fmax"));
+}
+
 TEST_CASE("program errors: another version of the format names both") {
   CHECK(error_of(ProgramFile("mlp").replace(graph, "\"minor\": 20", "\"minor\": 21")) ==
         "model.pt2: model/models/model.json has version 8.21 of the schema of torch.export, written by torch "

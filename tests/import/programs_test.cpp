@@ -54,7 +54,8 @@ TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
 }
 
 TEST_CASE("programs: aliases and composite ops give the numbers of PyTorch at two sizes") {
-  for (const char* name : {"aliases", "floats", "ordering", "matrices", "losses", "vision", "recurrent"})
+  for (const char* name :
+       {"aliases", "floats", "ordering", "matrices", "losses", "vision", "images", "recurrent", "fourier"})
     check_program(name, false, {1e-5, 1e-5});
 }
 

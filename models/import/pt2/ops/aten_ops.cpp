@@ -12,7 +12,7 @@ importing::OpTable aten_ops() {
         aten_product_ops(),     aten_sum_product_ops(), aten_attention_ops(), aten_norm_ops(),
         aten_convolution_ops(), aten_pool_ops(),        aten_resize_ops(),    aten_window_ops(),
         aten_grid_ops(),        aten_loss_ops(),        aten_distance_ops(),  aten_recurrent_ops(),
-        aten_bag_ops(),         aten_size_ops()})
+        aten_bag_ops(),         aten_complex_ops(),     aten_fourier_ops(),   aten_size_ops()})
     table.add("aten", group);
   table.add_aliases("aten", aten_aliases());
   table.add("higher_order", control_flow_ops());

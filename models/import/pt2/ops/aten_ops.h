@@ -41,6 +41,8 @@ std::span<const importing::OpRecord> aten_loss_ops();
 std::span<const importing::OpRecord> aten_distance_ops();
 std::span<const importing::OpRecord> aten_recurrent_ops();
 std::span<const importing::OpRecord> aten_bag_ops();
+std::span<const importing::OpRecord> aten_complex_ops();
+std::span<const importing::OpRecord> aten_fourier_ops();
 std::span<const importing::OpRecord> aten_size_ops();
 /// Other names of these ops.
 std::span<const importing::OpAlias> aten_aliases();

@@ -57,10 +57,6 @@ std::span<const OpRecord> aten_conversion_ops() {
       aten("alias", "self", "", identity),
       aten("lift_fresh_copy", "self", "", identity),
       aten("lift_fresh", "self", "", identity),
-      aten("_conj", "self", "",
-           [](const OpCall& call) -> Results {
-             return {is_complex(call.dtype(0)) ? Value(conj(call.tensor(0))) : call.operand(0)};
-           }),
       aten("detach", "self", "", detached),
       aten("detach_", "self", "", detached),
       aten("_to_copy", "self", "dtype", convert, Moves::none, folded_conversion),
