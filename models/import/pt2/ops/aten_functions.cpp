@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "frontend/ops/derived_ops.h"
 #include "ir/tensor/op/op.h"
 #include "models/import/ops/sizes/window_counts.h"
 
@@ -75,6 +76,10 @@ Tensor operand_as(const OpCall& call, std::size_t i, DType dtype) {
   if (call.is_number(i) && !is_complex(dtype))
     if (const std::optional<Number> number = number_of(call, i); number && number->fits(dtype))
       return call.graph().constant(*number, dtype);
+  if (is_complex(dtype) && !is_complex(call.dtype(i))) {
+    const Tensor real = call.tensor(i).to(dtype == c128 ? f64 : f32);
+    return view_as_complex(stack({real, zeros_like(real)}, -1));
+  }
   return call.tensor(i).to(dtype);
 }
 
@@ -126,6 +131,12 @@ PerDim per_dim_argument(const OpCall& call, std::string_view name, std::int64_t 
 std::string_view op_name(const Tensor& x) { return x.value().node().op->name; }
 
 Tensor operand_of(const Tensor& x) { return Tensor(ir::Value(x.builder(), x.value().node().operands[0])); }
+
+Tensor as_vector(const Tensor& x) {
+  Shape shape;
+  shape.push_back(x.shape().numel());
+  return x.reshape(shape);
+}
 
 Tensor truth(const Tensor& x) {
   if (x.dtype() == boolean) return x;

@@ -90,6 +90,9 @@ inline Tensor optional_tensor(const OpCall& call, std::size_t i) { return call.h
 std::string_view op_name(const Tensor& x);
 Tensor operand_of(const Tensor& x);
 
+/// Returns all elements in one dim, in row-major order.
+Tensor as_vector(const Tensor& x);
+
 /// Returns whether elements are not 0.
 Tensor truth(const Tensor& x);
 

@@ -84,6 +84,7 @@ def floats():
 def ordering():
     x, g, i = by("x"), by("g"), by("i")
     places = torch.tensor([-0.5, 0.2, 0.7])
+    special = lambda n: torch.tensor([[NAN] + [0.5] * (n - 1), [2.0] + [INF] * (n - 1)]).T
     ops = [
         ("aminmax", g(lambda g: torch.aminmax(g, dim=0))),
         ("count_nonzero", i(lambda i: torch.count_nonzero(i, (0, 1)))),
@@ -105,7 +106,7 @@ def ordering():
     ]
     inputs = {
         "x": lambda n: torch.randn(n, 4),
-        "g": lambda n: torch.cat([torch.randn(n, 4), torch.tensor([[NAN] + [0.5] * (n - 1), [2.0] + [INF] * (n - 1)]).T], 1),
+        "g": lambda n: torch.cat([torch.randn(n, 4), special(n)], 1),
         "i": lambda n: torch.randint(-3, 4, (n, 5)),
     }
     case("ordering", ops, inputs)
@@ -141,13 +142,13 @@ def matrices():
 
 
 def losses():
-    x, xy, pq = by("x"), by("x", "y"), by("p", "q")
+    xy, xyt, pq = by("x", "y"), by("x", "y", "t"), by("p", "q")
     ops = [
         ("huber", xy(lambda x, y: F.huber_loss(x, y, delta=0.5))),
         ("bce", pq(lambda p, q: F.binary_cross_entropy(p, q, p + 0.1))),
         ("kl_div", pq(lambda p, q: F.kl_div(p.log(), q, reduction="sum"))),
-        ("cosine_embedding", by("x", "y", "t")(lambda x, y, t: F.cosine_embedding_loss(x, y, t, margin=0.2))),
-        ("margin_ranking", by("x", "y", "t")(lambda x, y, t: F.margin_ranking_loss(x, y, t[:, None].expand_as(x), 0.3))),
+        ("cosine_embedding", xyt(lambda x, y, t: F.cosine_embedding_loss(x, y, t, margin=0.2))),
+        ("margin_ranking", xyt(lambda x, y, t: F.margin_ranking_loss(x, y, t[:, None].expand_as(x), 0.3))),
         ("triplet", xy(lambda x, y: F.triplet_margin_loss(x, y, y * 2, p=1, swap=True, reduction="none"))),
         ("soft_margin", by("x", "t")(lambda x, t: F.soft_margin_loss(x, t[:, None].expand_as(x)))),
         ("poisson", xy(lambda x, y: F.poisson_nll_loss(x, y.abs() * 3, full=True))),
@@ -260,7 +261,7 @@ def fourier():
         ("rfft", x(lambda x: torch.fft.rfft(x).abs())),
         ("rfft_longer", x(lambda x: torch.fft.rfft(x, 11, 1, "forward").imag)),
         ("irfft", x(lambda x: torch.fft.irfft(torch.fft.rfft(x), 7))),
-        ("fft", parts(lambda c: torch.fft.fft(c, 4, norm="ortho"))),
+        ("fft", parts(lambda c: torch.fft.fft(c, 4, norm="ortho") * 2)),
         ("ifft2", parts(torch.fft.ifft2)),
         ("stft", x(lambda x: torch.stft(x.flatten(1), 8, 3, 6, x[0, 0, :6], return_complex=True).abs())),
         ("polar", x(lambda x: torch.view_as_real(torch.polar(x.abs(), x)))),

@@ -167,7 +167,7 @@ Results is_in(const OpCall& call) {
   call.ignore({"assume_unique"});
   const DType common = promoted(call, {0, 1}), dtype = common == boolean ? i32 : common;
   const Tensor x = operand_as(call, 0, dtype), tests = operand_as(call, 1, dtype);
-  const Tensor found = (x.unsqueeze(-1) == tests.reshape({tests.shape().numel()})).any(-1);
+  const Tensor found = (x.unsqueeze(-1) == as_vector(tests)).any(-1);
   return {call.flag("invert", false) ? ~found : found};
 }
 

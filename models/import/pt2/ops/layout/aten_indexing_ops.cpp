@@ -162,7 +162,7 @@ Results index_copy(const OpCall& call) {
   const int axis = axis_argument(call, x.rank());
   const Tensor positions = checked(call.tensor(1).to(i64), x.size(axis).unnamed());
   if (x.rank() == 0) return {rows.reshape({})};
-  return {update_rows(x, positions.reshape({positions.shape().numel()}), rows, axis)};
+  return {update_rows(x, as_vector(positions), rows, axis)};
 }
 
 /// Adds row i of a tensor, times alpha, to the row at index[i] of a dim.
@@ -170,7 +170,7 @@ Results index_add(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const int axis = axis_argument(call, x.rank());
   const Tensor rows = call.tensor(2) * real_argument(call, "alpha", 1);
-  const Tensor positions = call.tensor(1).reshape({call.operand(1).shape().numel()});
+  const Tensor positions = as_vector(call.tensor(1));
   if (x.rank() == 0) return {x + rows.sum()};
   const Dim size = x.size(axis).unnamed();
   return {x + scatter_add(checked(positions.to(i64), size), rows, size, axis)};
@@ -179,7 +179,7 @@ Results index_add(const OpCall& call) {
 /// The elements at row-major numbers.
 Results take_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
-  return {importing::gathered(call, x.reshape({x.shape().numel()}), 1, 0)};
+  return {importing::gathered(call, as_vector(x), 1, 0)};
 }
 
 /// As gather, but the sizes along other dims broadcast. Without a dim, the tensors are vectors.
@@ -187,8 +187,8 @@ Results take_along_dim(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const Tensor indices = call.tensor(1);
   if (!call.has("dim")) {
-    const Tensor flat = x.reshape({x.shape().numel()});
-    return {take_along(flat, from_front(indices.reshape({indices.shape().numel()}), flat.size(0).unnamed()), 0)};
+    const Tensor flat = as_vector(x);
+    return {take_along(flat, from_front(as_vector(indices), flat.size(0).unnamed()), 0)};
   }
   const int axis = axis_argument(call, x.rank());
   if (indices.rank() != x.rank())

@@ -118,7 +118,7 @@ Results repeat_interleave_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   call.ignore({"output_size"});
   const std::int64_t times = call.integer("repeats");
-  if (!call.has("dim")) return {x.reshape({x.shape().numel()}).repeat_interleave(times, 0)};
+  if (!call.has("dim")) return {as_vector(x).repeat_interleave(times, 0)};
   return {x.repeat_interleave(times, axis_argument(call, x.rank()))};
 }
 

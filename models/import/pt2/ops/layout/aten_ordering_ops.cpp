@@ -15,7 +15,7 @@ Results position(const OpCall& call, Find find) {
   const Tensor x = comparable(call.tensor(0));
   if (!call.has("dim")) {
     if (call.flag("keepdim", false)) call.fail("the argument keepdim is true without a dim");
-    return {find(x.reshape({x.shape().numel()}), 0, Where::current())};
+    return {find(as_vector(x), 0, Where::current())};
   }
   const int axis = axis_argument(call, x.rank());
   const Tensor at = find(x, axis, Where::current());

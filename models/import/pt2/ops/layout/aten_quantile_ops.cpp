@@ -25,7 +25,7 @@ struct Line {
 };
 Line line_of(const OpCall& call, bool needs_dim) {
   const Tensor x = comparable(call.tensor(0));
-  if (!call.has("dim") && !needs_dim) return {x.reshape({x.shape().numel()}), 0, false};
+  if (!call.has("dim") && !needs_dim) return {as_vector(x), 0, false};
   const bool keeps = call.flag("keepdim", false);
   if (x.rank() == 0) {
     call.ignore({"dim"});
@@ -86,7 +86,7 @@ Results quantile(const OpCall& call) {
   const Tensor q = operand_as(call, 1, x.dtype());
   if (q.rank() > 1) call.fail("q has more than one dim", "import_operand");
   const Tensor last = call.graph().dim_value(x.size(line.axis)).to(x.dtype()) - 1.0;
-  const Tensor rank = q.reshape({q.shape().numel()}) * last;
+  const Tensor rank = as_vector(q) * last;
   const Tensor sorted = sort(x, line.axis).values.transpose(line.axis, -1);  // the dim is the last one
   const auto at = [&](const Tensor& position) { return gather(sorted, position.to(i64), -1); };
   Tensor y;

@@ -121,7 +121,7 @@ Results histogram(const OpCall& call) {
   if (!(low < high) || bins < 1)
     call.fail(fmt::format("{} bins from {} to {}", bins, low, high), "import_unsupported",
               "give a range and a number of bins; a range of the elements themselves is not supported");
-  const Tensor given = call.tensor(0), x = given.reshape({given.shape().numel()});
+  const Tensor given = call.tensor(0), x = as_vector(given);
   const Tensor bin = minimum(((x - low) * static_cast<double>(bins) / (high - low)).floor(), bins - 1);
   const Tensor is_inside = (x >= low) & (x <= high);
   const Tensor numbers = call.graph().arange(bins, i64).to(x.dtype());

@@ -49,7 +49,7 @@ Results depth_stack(const OpCall& call) { return stacked(call, 3, 2); }
 Results column_stack(const OpCall& call) {
   std::vector<Tensor> parts = parts_of(call);
   for (Tensor& part : parts)
-    if (part.rank() < 2) part = part.reshape({part.shape().numel(), 1});
+    if (part.rank() < 2) part = as_vector(part).unsqueeze(1);
   return {joined(parts, 1)};
 }
 
@@ -102,7 +102,7 @@ Results mesh_grid(const OpCall& call) {
 Results cartesian_product(const OpCall& call) {
   if (call.count() == 1) return {call.operand(0)};
   std::vector<Tensor> parts = mesh(call);
-  for (Tensor& part : parts) part = part.reshape({part.shape().numel()});
+  for (Tensor& part : parts) part = as_vector(part);
   return {stack(parts, 1)};
 }
 

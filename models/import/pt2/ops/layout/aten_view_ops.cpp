@@ -158,8 +158,7 @@ Results roll_op(const OpCall& call) {
   Tensor x = call.tensor(0);
   const std::vector<Dim> shifts = call.dims(1, "shifts");
   const Ints dims = call.integers("dims", Ints());
-  if (dims.empty() && shifts.size() == 1)
-    return {x.reshape({x.shape().numel()}).roll(shifts[0], 0).reshape(x.shape())};
+  if (dims.empty() && shifts.size() == 1) return {as_vector(x).roll(shifts[0], 0).reshape(x.shape())};
   if (shifts.size() != dims.size()) call.fail("shifts and dims differ in number", "import_attribute");
   for (std::size_t i = 0; i < dims.size(); ++i) x = x.roll(shifts[i], call.axis(dims[i], x.rank()));
   return {x};
