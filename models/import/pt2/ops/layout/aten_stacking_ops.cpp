@@ -82,7 +82,7 @@ std::vector<Tensor> mesh(const OpCall& call) {
   const int rank = shape.rank();
   for (int i = 0; i < rank; ++i) {
     Tensor& part = parts[static_cast<std::size_t>(i)];
-    part = along_axis(part.reshape({shape[i]}), i, rank).expand(shape);
+    part = along_axis(as_vector(part), i, rank).expand(shape);
   }
   return parts;
 }
