@@ -83,12 +83,12 @@ Results log_cumulative_sum(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const int axis = axis_argument(call, x.rank());
   if (x.rank() == 0) return {x};
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const Tensor start = x.graph().full(first_of(x, axis).shape(), -infinity, x.dtype());
+  constexpr double inf = std::numeric_limits<double>::infinity();
+  const Tensor start = x.graph().full(first_of(x, axis).shape(), -inf, x.dtype());
   const LoopResults results =
       accumulated(x, axis, {start}, [&](std::span<const Tensor> state, std::span<const Tensor> elements) {
         const Tensor &sum = state[0], &next = elements[0];
-        const Tensor is_same_infinity = (sum == next) & (abs(sum) == infinity);
+        const Tensor is_same_infinity = (sum == next) & (abs(sum) == inf);
         const Tensor distance = abs(where(is_same_infinity, 0, sum - next));
         const Tensor total = maximum(sum, next) + log1p(exp(-distance));
         return LoopStep{{total}, {total}};

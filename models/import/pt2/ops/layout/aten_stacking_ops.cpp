@@ -26,7 +26,7 @@ Results at_least(const OpCall& call) {
 }
 
 /// The tensors in their common dtype.
-std::vector<Tensor> parts_of(const OpCall& call) {
+std::vector<Tensor> promoted_parts(const OpCall& call) {
   if (call.count() == 0) call.fail("there are no tensors", "import_operand");
   return in_common_dtype(call);
 }
@@ -37,7 +37,7 @@ Tensor joined(const std::vector<Tensor>& parts, int axis) {
 
 /// Joins tensors of at least `rank` dims along a dim.
 Results stacked(const OpCall& call, int rank, int axis) {
-  std::vector<Tensor> parts = parts_of(call);
+  std::vector<Tensor> parts = promoted_parts(call);
   for (Tensor& part : parts) part = with_rank(part, rank);
   return {joined(parts, axis)};
 }
@@ -47,7 +47,7 @@ Results depth_stack(const OpCall& call) { return stacked(call, 3, 2); }
 
 /// Vectors are columns.
 Results column_stack(const OpCall& call) {
-  std::vector<Tensor> parts = parts_of(call);
+  std::vector<Tensor> parts = promoted_parts(call);
   for (Tensor& part : parts)
     if (part.rank() < 2) part = as_vector(part).unsqueeze(1);
   return {joined(parts, 1)};
@@ -55,7 +55,7 @@ Results column_stack(const OpCall& call) {
 
 /// Matrices on the diagonal of a matrix of zeros. A vector is a matrix of one row.
 Results block_diagonal(const OpCall& call) {
-  std::vector<Tensor> parts = parts_of(call);
+  std::vector<Tensor> parts = promoted_parts(call);
   Dim columns = 0;
   for (Tensor& part : parts) {
     if (part.rank() > 2) call.fail(fmt::format("a block has {} dims", part.rank()), "import_operand");

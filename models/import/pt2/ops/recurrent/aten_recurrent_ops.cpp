@@ -11,7 +11,7 @@ namespace lathe::pt2 {
 
 namespace {
 
-enum class Kind : std::uint8_t { lstm, gru, rnn_tanh, rnn_relu };
+enum class RecurrentKind : std::uint8_t { lstm, gru, rnn_tanh, rnn_relu };
 
 /// The weights of a layer in one direction: the rows of its gates, one after the other.
 struct Layer {
@@ -24,34 +24,34 @@ struct Layer {
 using States = std::vector<Tensor>;
 
 /// The reset gate of a GRU multiplies the bias of the hidden product, so the inputs cannot have it.
-bool joins_biases(Kind kind) { return kind != Kind::gru; }
+bool joins_biases(RecurrentKind kind) { return kind != RecurrentKind::gru; }
 
 /// Returns the gates of inputs [.., in]: their product, and the biases.
-Tensor input_gates(Kind kind, const Layer& layer, const Tensor& x) {
+Tensor input_gates(RecurrentKind kind, const Layer& layer, const Tensor& x) {
   const Tensor product = linear(x, layer.input);
   if (layer.input_bias.is_empty()) return product;
   return product + (joins_biases(kind) ? layer.input_bias + layer.hidden_bias : layer.input_bias);
 }
 
-Tensor hidden_gates(Kind kind, const Layer& layer, const Tensor& h) {
+Tensor hidden_gates(RecurrentKind kind, const Layer& layer, const Tensor& h) {
   const Tensor product = linear(h, layer.hidden);
   return layer.hidden_bias.is_empty() || joins_biases(kind) ? product : product + layer.hidden_bias;
 }
 
 /// Computes the next states from the gates of the input.
-States next_states(Kind kind, const Layer& layer, std::span<const Tensor> states, const Tensor& given) {
+States next_states(RecurrentKind kind, const Layer& layer, std::span<const Tensor> states, const Tensor& given) {
   const Tensor& h = states[0];
   const Tensor product = hidden_gates(kind, layer, h);
   switch (kind) {
-    case Kind::rnn_tanh: return {tanh(given + product)};
-    case Kind::rnn_relu: return {relu(given + product)};
-    case Kind::gru: {
+    case RecurrentKind::rnn_tanh: return {tanh(given + product)};
+    case RecurrentKind::rnn_relu: return {relu(given + product)};
+    case RecurrentKind::gru: {
       const std::vector<Tensor> input = given.chunk(3, -1), hidden = product.chunk(3, -1);  // reset, update, new
       const Tensor reset = sigmoid(input[0] + hidden[0]), update = sigmoid(input[1] + hidden[1]);
       const Tensor candidate = tanh(input[2] + reset * hidden[2]);
       return {candidate + update * (h - candidate)};
     }
-    case Kind::lstm: break;
+    case RecurrentKind::lstm: break;
   }
   const std::vector<Tensor> gates = (given + product).chunk(4, -1);  // input, forget, cell, output
   const Tensor c = sigmoid(gates[1]) * states[1] + sigmoid(gates[0]) * tanh(gates[2]);
@@ -60,7 +60,7 @@ States next_states(Kind kind, const Layer& layer, std::span<const Tensor> states
 }
 
 /// Runs a layer over x [T, B, in]. The outputs are the states h [T, B, size].
-LoopResults run(Kind kind, const Layer& layer, const Tensor& x, const States& first, bool reverse) {
+LoopResults run(RecurrentKind kind, const Layer& layer, const Tensor& x, const States& first, bool reverse) {
   return scan(first, {input_gates(kind, layer, x)},
               [&](std::span<const Tensor> states, std::span<const Tensor> gates) {
                 const States next = next_states(kind, layer, states, gates[0]);
@@ -70,12 +70,12 @@ LoopResults run(Kind kind, const Layer& layer, const Tensor& x, const States& fi
 }
 
 /// The layers of both directions, one after the other, from the list of their weights.
-std::vector<Layer> layers_of(const OpCall& call, Kind kind, std::int64_t count) {
+std::vector<Layer> layers_of(const OpCall& call, RecurrentKind kind, std::int64_t count) {
   const std::vector<Value> weights = call.group(2);
   const bool has_biases = call.flag("has_biases", true);
   const std::size_t all = weights.size(), parts = static_cast<std::size_t>(count), plain = has_biases ? 4 : 2;
   const std::size_t each = parts == 0 ? 0 : all / parts;
-  if (parts == 0 || all != each * parts || (each != plain && (kind != Kind::lstm || each != plain + 1)))
+  if (parts == 0 || all != each * parts || (each != plain && (kind != RecurrentKind::lstm || each != plain + 1)))
     call.fail(fmt::format("{} weights for {} layers and directions", all, count), "import_operand");
   std::vector<Layer> layers;
   for (std::size_t i = 0; i < all; i += each) {
@@ -89,7 +89,7 @@ std::vector<Layer> layers_of(const OpCall& call, Kind kind, std::int64_t count) 
 }
 
 /// Returns the outputs of the last layer, and the last states of all layers and directions.
-Results recurrent(const OpCall& call, Kind kind) {
+Results recurrent(const OpCall& call, RecurrentKind kind) {
   const std::int64_t count = call.integer("num_layers");
   const bool is_batch_first = call.flag("batch_first", false), is_training = call.flag("train", false);
   const double p = real_argument(call, "dropout", 0);
@@ -100,7 +100,8 @@ Results recurrent(const OpCall& call, Kind kind) {
   if (is_batch_first) x = x.transpose(0, 1);
   States first;
   for (const Value& state : call.group(1)) first.push_back(state.in(call.graph()));
-  if (first.size() != (kind == Kind::lstm ? 2u : 1u)) call.fail("another number of states", "import_operand");
+  if (first.size() != (kind == RecurrentKind::lstm ? 2u : 1u))
+    call.fail("another number of states", "import_operand");
   std::vector<States> last(first.size());
   for (std::size_t i = 0; i < layers.size(); i += directions) {
     if (i > 0 && is_training && p > 0) x = dropout(x, p);
@@ -118,15 +119,15 @@ Results recurrent(const OpCall& call, Kind kind) {
   for (const States& states : last) results.emplace_back(stack(states, 0));
   return results;
 }
-template <Kind kind>
+template <RecurrentKind kind>
 Results layers(const OpCall& call) {
   return recurrent(call, kind);
 }
 
 /// One step. The operands are the input, the states, and the weights.
-template <Kind kind>
+template <RecurrentKind kind>
 Results cell(const OpCall& call) {
-  const std::size_t count = kind == Kind::lstm ? 2 : 1, weights = 1 + count;
+  const std::size_t count = kind == RecurrentKind::lstm ? 2 : 1, weights = 1 + count;
   if (call.group(1).size() != count) call.fail("another number of states", "import_operand");
   States states;
   for (std::size_t i = 0; i < count; ++i) states.push_back(call.tensor(1 + i));
@@ -152,14 +153,14 @@ std::span<const OpRecord> aten_recurrent_ops() {
   constexpr std::string_view options = "has_biases num_layers dropout train bidirectional batch_first";
   constexpr std::string_view of_cell = "input hx w_ih w_hh b_ih b_hh";
   static constexpr OpRecord records[] = {
-      aten("lstm.input", "input hx params", options, layers<Kind::lstm>),
-      aten("gru.input", "input hx params", options, layers<Kind::gru>),
-      aten("rnn_tanh.input", "input hx params", options, layers<Kind::rnn_tanh>),
-      aten("rnn_relu.input", "input hx params", options, layers<Kind::rnn_relu>),
-      aten("lstm_cell", of_cell, "", cell<Kind::lstm>),
-      aten("gru_cell", of_cell, "", cell<Kind::gru>),
-      aten("rnn_tanh_cell", of_cell, "", cell<Kind::rnn_tanh>),
-      aten("rnn_relu_cell", of_cell, "", cell<Kind::rnn_relu>),
+      aten("lstm.input", "input hx params", options, layers<RecurrentKind::lstm>),
+      aten("gru.input", "input hx params", options, layers<RecurrentKind::gru>),
+      aten("rnn_tanh.input", "input hx params", options, layers<RecurrentKind::rnn_tanh>),
+      aten("rnn_relu.input", "input hx params", options, layers<RecurrentKind::rnn_relu>),
+      aten("lstm_cell", of_cell, "", cell<RecurrentKind::lstm>),
+      aten("gru_cell", of_cell, "", cell<RecurrentKind::gru>),
+      aten("rnn_tanh_cell", of_cell, "", cell<RecurrentKind::rnn_tanh>),
+      aten("rnn_relu_cell", of_cell, "", cell<RecurrentKind::rnn_relu>),
   };
   return records;
 }

@@ -28,7 +28,7 @@ Results conjugate(const OpCall& call) {
   return {is_complex(call.dtype(0)) ? Value(conj(call.tensor(0))) : call.operand(0)};
 }
 /// Lathe computes conjugates, where PyTorch marks views.
-Results identity(const OpCall& call) { return {call.operand(0)}; }
+Results resolved_view(const OpCall& call) { return {call.operand(0)}; }
 
 }  // namespace
 
@@ -44,8 +44,8 @@ std::span<const OpRecord> aten_complex_ops() {
       aten("conj", "self", "", conjugate),
       aten("conj_physical", "self", "", conjugate),
       aten("_conj_physical", "self", "", conjugate),
-      aten("resolve_conj", "self", "", identity),
-      aten("resolve_neg", "self", "", identity),
+      aten("resolve_conj", "self", "", resolved_view),
+      aten("resolve_neg", "self", "", resolved_view),
   };
   return records;
 }
