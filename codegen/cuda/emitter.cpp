@@ -226,17 +226,18 @@ class Emitter : RegionText {
     const std::string& own = buffers_[at(s.buffer)];
     if (buffer.space != Space::shared) return line("__align__(16) {} {}[{}];", name(buffer.dtype), own, buffer.count);
     const std::int64_t bytes = buffer.count * static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
-    shared(name(buffer.dtype), own, bytes, buffer.count, shared_alignment(kernel_, s.buffer));
+    shared(name(buffer.dtype), own, bytes, buffer.count, shared_alignment(kernel_, s.buffer), shared_used_);
   }
 
-  void shared(std::string_view type, std::string_view own, std::int64_t bytes, std::int64_t count, int alignment) {
+  void shared(std::string_view type, std::string_view own, std::int64_t bytes, std::int64_t count, int alignment,
+              std::int64_t& used) {
     if (place_ == &in_phase)
       return line("{0}* const {1} = reinterpret_cast<{0}*>(phase.shared() + {2});", type, own,
-                  allocate_shared(shared_used_, bytes, alignment));
+                  allocate_shared(used, bytes, alignment));
     if (mapping_.shared_bytes <= gpu_.static_shared_bytes)
       return line("__shared__ __align__({}) {} {}[{}];", alignment, type, own, count);
     line("{0}* const {1} = reinterpret_cast<{0}*>(shared_memory + {2});", type, own,
-         allocate_shared(shared_used_, bytes, alignment));
+         allocate_shared(used, bytes, alignment));
   }
 
   void statement(const kernel::IntrinsicRegion& s) { hook_of(kernel_, s).write(s, *this); }
@@ -256,7 +257,7 @@ class Emitter : RegionText {
     return fmt::format("{} {}", indices_.scalar(id), text(id));
   }
   void shared_words(std::string_view name, std::int64_t words) override {
-    shared("u64", name, words * std::int64_t{sizeof(std::uint64_t)}, words, 16);
+    shared("u64", name, words * std::int64_t{sizeof(std::uint64_t)}, words, 16, shared_used_);
   }
 
   void statement(const kernel::Barrier&) { line("{}", role_ ? role_->barrier() : std::string(place_->barrier)); }
@@ -278,10 +279,10 @@ class Emitter : RegionText {
   void statement(const kernel::Loop& s) {
     const std::string index = index_name(next_index_++);
     values_[at(s.index)] = {index};
-    if (is_block(s.kind)) return mapped_loop(s, index, place_->block, false);
+    if (is_block(s.kind)) return block_loop(s, index);
     if (is_thread(s.kind)) {
       const bool all = constant_trip_count(kernel_, s) == mapping_.threads[axis_of(s.kind)];
-      return mapped_loop(s, index, place_->thread, all);
+      return mapped_loop(s, index, axis_index(place_->thread, s), all);
     }
     const bool holds_region = kernel::holds_region(s.body);
     if (indices_.runs_once(s) && !holds_region) {
@@ -294,7 +295,8 @@ class Emitter : RegionText {
       const Instruction* in = kernel::intrinsic_operation(kernel_, inside);
       return in && hook_of(kernel_, *in).is_stage;
     });
-    if (s.kind == LoopKind::serial && (is_stage || holds_region)) line("#pragma unroll 1");
+    const bool keeps_loops = role_ && role_->keeps_loops();
+    if (s.kind == LoopKind::serial && (is_stage || holds_region || keeps_loops)) line("#pragma unroll 1");
     const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1
                                  ? "++" + index
                                  : fmt::format("{} += {}", index, text(s.step));
@@ -303,9 +305,22 @@ class Emitter : RegionText {
     line("}}");
   }
 
+  void block_loop(const kernel::Loop& s, const std::string& index) {
+    if (mapping_.started == none) return mapped_loop(s, index, axis_index(place_->block, s), false);
+    std::int64_t at_end = mapping_.block_number;
+    shared("u64", "block_number", sizeof(std::uint64_t), 1, 16, at_end);
+    const std::string number = fmt::format("next_block({}, block_number)", buffers_[at(mapping_.started)]);
+    mapped_loop(s, index, number, false);
+  }
+
+  /// The index of a block or a thread along the axis of a loop: "threadIdx.x".
+  static std::string axis_index(std::string_view indices, const kernel::Loop& s) {
+    return fmt::format("{}.{}", indices, axes[axis_of(s.kind)]);
+  }
+
   /// One iteration per block or thread; those beyond the bound are idle.
   void mapped_loop(const kernel::Loop& s, const std::string& index, std::string_view machine, bool all_inside) {
-    std::string first = fmt::format("{}({}.{})", indices_.scalar(s.index), machine, axes[axis_of(s.kind)]);
+    std::string first = fmt::format("{}({})", indices_.scalar(s.index), machine);
     const auto is = [&](ValueId id, std::int64_t n) {
       return info(id).op == Opcode::constant && info(id).integer == n;
     };

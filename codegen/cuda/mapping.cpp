@@ -57,7 +57,10 @@ class Reader {
     sizes(kernel_.body);
     if (mapping_.block_size() > most_threads_)
       fail(kernel_, fmt::format("{} threads in a block", mapping_.block_size()), "thread_bounds");
+    mapping_.started = counter_of_blocks();
     block(kernel_.body);
+    if (mapping_.started != none)
+      mapping_.block_number = allocate_shared(mapping_.shared_bytes, sizeof(std::uint64_t), 16);
     return mapping_;
   }
 
@@ -80,6 +83,15 @@ class Reader {
       }
       sizes(loop->body);
     }
+  }
+
+  BufferId counter_of_blocks() const {
+    BufferId found = none;
+    kernel::for_each_statement(kernel_.body, [&](const kernel::Statement& s) {
+      const kernel::Instruction* in = kernel::intrinsic_operation(kernel_, s);
+      if (in && hook_of(kernel_, *in).orders_blocks) found = in->machine->buffers[0].id;
+    });
+    return found;
   }
 
   void block(const Block& statements) {

@@ -21,6 +21,10 @@ struct Mapping {
   /// All blocks of a launch are resident at the same time, wait for each other, and have their shared memory passed
   /// at launch: a kernel of phases. The word after the status word belongs to them.
   bool is_resident = false;
+  /// If blocks are numbered in the order in which they start: the parameter whose element 0 counts them, and the
+  /// offset of the number in shared memory, after everything else.
+  kernel::BufferId started = kernel::none;
+  std::int64_t block_number = 0;
   int block_size() const { return threads[0] * threads[1] * threads[2]; }
 };
 

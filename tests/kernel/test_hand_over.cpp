@@ -69,6 +69,9 @@ TEST_CASE("hand-over: the last threads of a block finish what the consumers give
     const HandedSums k{.turns = finishers / 64 - 1, .finishers = finishers};
     CHECK(run(k) == test::handed_result(k));
   }
+  const HandedSums both{.together = true};
+  CHECK(run(both) == test::handed_result(both));
+  CHECK_THAT(print(both.build()), Catch::Contains("hand_over i4 of all to 128 threads of 40 registers give {"));
   CHECK_THAT(print(HandedSums().build()),
              Catch::Contains("hand_over i4 to 128 threads give {") && Catch::Contains("} finish {"));
 }

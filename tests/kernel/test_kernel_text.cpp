@@ -15,7 +15,8 @@ using namespace lathe::kernel;
 namespace {
 
 /// One operation of each intrinsic and region, in text that parses and need not verify.
-constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: read f32, s: write f32; n, m) {
+constexpr std::string_view every_intrinsic =
+    R"(kernel @every(a: read bf16, x: read f32, s: write f32, k: readwrite i32, u: readwrite f32; n, m) {
   map m0 = a[0] by 64 of n, 128 of m by n
   map m1 = a[64] by 64 of n, 1 of m by n, 8 of 12 by 64
   kernel @row(x: read f32, s: write f32; n) {
@@ -30,26 +31,27 @@ constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: r
   %0 = load x[n] : f32
   %1 = load x[n by m] : f32x16
   %2 = load a[n] align 16 : bf16x32
+  %3 = load x[m] : f32x4
   var v0: f32x64 = 0:f32x64
   var v1: f32x8 = -1:f32x8
-  %3 = fast_exp %1 : f32x16
-  %4 = fast_div %1, %3 : f32x16
-  %5 = dot_pairs %2, %2, %4 : f32x16
-  %6 = split_bf16.2 %1, %5 : bf16x32
+  %4 = fast_exp %1 : f32x16
+  %5 = fast_div %1, %4 : f32x16
+  %6 = dot_pairs %2, %2, %5 : f32x16
+  %7 = split_bf16.2 %1, %6 : bf16x32
   tile_mma s[0 by 64] = a[n by m], a[0 by 32], 16 x 32 x n
   tile_mma s[n by 64] += a[n by 32], a[0 by 64], 32 x 32 x 96 as split bf16, prefetch 12 lines from m
   for i0 in 0..256 step 1 @thread.x {
-    %7 = from_lane %0, i0 : f32
-    %8 = get v1 : f32x8
-    %9 = mma 16 rows of t[0 by 24], 16 rows of t[i0 by n]^T, %8 : f32x8
+    %8 = from_lane %0, i0 : f32
+    %9 = get v1 : f32x8
+    %10 = mma 16 rows of t[0 by 24], 16 rows of t[i0 by n]^T, %9 : f32x8
     async_copy t[0] = a[i0]
     async_copy t[8] = a[n] count m
     commit_copies
     wait_copies 1
     pipeline of 4 for 128 threads, 2 blocks a multiprocessor {
       for i1 in 0..n step 1 @serial {
-        %10 = lt i1, n : bool
-        %11 = from_consumers %10 : bool
+        %11 = lt i1, n : bool
+        %12 = from_consumers %11 : bool
         stage i2 produce {
           copy_box t[0] = m0[i1, 0]
           copy_box t[4096] = m1[0, i2, 8]
@@ -67,9 +69,15 @@ constexpr std::string_view every_intrinsic = R"(kernel @every(a: read bf16, x: r
         hand_over i3 to 128 threads give {
           store t[i3] = 1:bf16
         } finish {
+          wait_block_turn k[i3] at n
           store s[i3] = 1:f32
+          add_in_turn u[n] += %3
+          pass_block_turn k[i3]
         }
-        %12 = fast_exp2 %1 : f32x16
+        hand_over i4 of all to 128 threads of 40 registers give {
+        } finish {
+        }
+        %13 = fast_exp2 %1 : f32x16
       }
     }
     pipeline of 2 for 128 threads {

@@ -5,11 +5,11 @@
 namespace lathe::cuda {
 
 extern const HookFamily copy_hooks, mma_hooks, wgmma_hooks, pipeline_hooks, box_hooks, exchange_hooks, pair_hooks,
-    fast_math_hooks, grid_hooks;
+    fast_math_hooks, grid_hooks, block_order_hooks;
 
 std::span<const HookFamily> hook_families() {
   static const HookFamily all[] = {copy_hooks,     mma_hooks,  wgmma_hooks,     pipeline_hooks, box_hooks,
-                                   exchange_hooks, pair_hooks, fast_math_hooks, grid_hooks};
+                                   exchange_hooks, pair_hooks, fast_math_hooks, grid_hooks,     block_order_hooks};
   return all;
 }
 

@@ -16,6 +16,8 @@ class RegionRole {
   virtual ~RegionRole() = default;
   /// Returns whether they take part in a statement; others are not emitted.
   virtual bool takes_part(const kernel::Statement& s) const = 0;
+  /// Returns whether they have too few registers to unroll serial loops.
+  virtual bool keeps_loops() const { return false; }
   /// The statement that synchronizes them.
   virtual std::string barrier() const = 0;
 };
@@ -42,6 +44,8 @@ struct IntrinsicHook {
   /// Returns a statement without its semicolon, or the expression of a value.
   std::string (*text)(const kernel::Instruction& in, const KernelText& kernel);
   bool is_stage = false;  ///< an enclosing serial loop is a whole stage: unrolling it only costs registers
+  /// The blocks are numbered in the order in which they start: element 0 of its first buffer counts them.
+  bool orders_blocks = false;
 };
 
 /// The kernel that is emitted, at a region, and the output of the region's hook.

@@ -17,7 +17,10 @@ PipelineRole::PipelineRole(const kernel::Kernel& kernel, const kernel::StagePipe
       kernel_(kernel),
       threads_(threads),
       needs_(kernel::needs_of(kernel, pipeline.body, threads)),
-      consumers_(pipeline.consumers) {}
+      consumers_(pipeline.consumers) {
+  const auto handed = kernel::hand_over_in(pipeline.body);
+  few_registers_ = handed && handed->registers > 0;
+}
 
 bool PipelineRole::takes_part(const kernel::Statement& s) const {
   if (threads_ == kernel::RunBy::first || in_own_body) return true;
@@ -54,11 +57,16 @@ int finishers_of(const kernel::StagePipeline& pipeline) {
   return kernel::last_threads_of(pipeline) / kernel::warpgroup_threads;
 }
 
-/// Returns the words above, plus two barriers per warpgroup that gives.
+/// Returns the number of groups of threads that give one after the other.
+int givers_of(const kernel::StagePipeline& pipeline, const kernel::HandOver& handed) {
+  return handed.together ? 1 : pipeline.consumers / kernel::warpgroup_threads;
+}
+
+/// Returns the words above, plus two barriers per group that gives.
 std::int64_t pipeline_words(const kernel::Kernel& kernel, const kernel::IntrinsicRegion& region) {
   const auto pipeline = kernel::StagePipeline::of(region);
-  const int givers = finishers_of(pipeline) > 0 ? pipeline.consumers / kernel::warpgroup_threads : 0;
-  return stage_words(kernel, pipeline) + 2 * givers;
+  const auto handed = kernel::hand_over_in(pipeline.body);
+  return stage_words(kernel, pipeline) + (handed ? 2 * givers_of(pipeline, *handed) : 0);
 }
 
 int pipeline_blocks(const kernel::IntrinsicRegion& region) { return kernel::StagePipeline::of(region).blocks; }
@@ -84,7 +92,8 @@ int registers_of_sums(const kernel::Kernel& kernel) {
 
 /// If a whole warpgroup produces for several consumer warpgroups, registers move from it to the others (setmaxnreg of
 /// sm_90a). With warpgroups that finish, the consumers keep their sums and a few registers; the finishers share the
-/// rest. The total is that of the kernel's start, where all threads have the same number.
+/// rest, or have the number that the hand-over states. The total is that of the kernel's start, where all threads
+/// have the same number.
 RoleRegisters registers_of(const kernel::Kernel& kernel, const kernel::StagePipeline& pipeline, bool copied_by_all,
                            int threads, const WarpgroupRegisters& r) {
   constexpr int beside_sums = 32;  // addresses, counters and the rounded sums that are stored
@@ -95,9 +104,10 @@ RoleRegisters registers_of(const kernel::Kernel& kernel, const kernel::StagePipe
   if (copied_by_all || warpgroups == 1 || !is_whole) return {};
   const int start = down(r.all / all_warpgroups);
   if (finishers == 0) return {start, r.producer, down((r.all - r.producer) / warpgroups), 0};
+  const int left = start * all_warpgroups - r.producer, stated = kernel::hand_over_in(pipeline.body)->registers;
+  if (stated > 0) return {start, r.producer, down((left - stated * finishers) / warpgroups), stated};
   const int consumer = down(registers_of_sums(kernel) + beside_sums + r.step - 1);
-  return {start, r.producer, consumer,
-          down((start * all_warpgroups - r.producer - consumer * warpgroups) / finishers)};
+  return {start, r.producer, consumer, down((left - consumer * warpgroups) / finishers)};
 }
 
 /// Emits a change of the registers of a role.
@@ -116,10 +126,13 @@ void write_pipeline(const kernel::IntrinsicRegion& region, RegionText& text) {
       registers_of(text.kernel(), pipeline, producer.copied_by_all, threads, text.gpu().warpgroup_registers);
   const int first_finisher = threads - finishers * kernel::warpgroup_threads;
   text.shared_words("pipeline_barriers", pipeline_words(text.kernel(), region));
-  if (finishers > 0)
-    text.write(fmt::format("HandOver<{0}, {1}> handed = start_hand_over<{0}, {1}>(pipeline_barriers + {2}, {3});",
-                           consumers / kernel::warpgroup_threads, finishers, stage_words(text.kernel(), pipeline),
+  if (const auto handed = kernel::hand_over_in(pipeline.body)) {
+    const int warps = consumers / kernel::warp_threads;
+    text.write(fmt::format("HandOver<{0}, {1}> handed = start_hand_over<{0}, {1}{2}>(pipeline_barriers + {3}, {4});",
+                           givers_of(pipeline, *handed), finishers,
+                           handed->together ? fmt::format(", {}", warps) : "", stage_words(text.kernel(), pipeline),
                            first_finisher));
+  }
   text.write(fmt::format("StagePipeline<{0}> pipeline = start_pipeline<{0}{1}>(pipeline_barriers, {2}, {3});",
                          pipeline.stages, broadcasts_to_producers(text.kernel()) ? ", true" : "",
                          producer.copied_by_all ? threads - consumers : 1, consumers));
@@ -264,9 +277,10 @@ LATHE_FUNCTION void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 #endif
 }
-/// Synchronizes the first `threads` threads of the block.
+/// Synchronizes the first `threads` threads of the block, and makes what they stored visible to wgmma.
 template <int threads>
 LATHE_FUNCTION void consumer_barrier() {
+  show_to_other_proxy();
 #ifdef __CUDA_ARCH__
   asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
 #else
@@ -375,7 +389,7 @@ LATHE_FUNCTION StagePipeline<stages> start_pipeline(u64* barriers, u32 producers
   return {barriers, 0, 0, -1, consumers, 0};
 }
 
-/// A thread's state in a hand-over. `givers` consumer warpgroups give to `finishers` last ones. `barriers` has a "given"
+/// A thread's state in a hand-over. `givers` groups of consumers give to `finishers` last warpgroups. `barriers` has a "given"
 /// barrier per giver, then a "finished" barrier per giver. `number` is the giver, of the present turn for the last
 /// threads; `round` is the parity of the next turn.
 template <int givers, int finishers>
@@ -409,12 +423,15 @@ struct HandOver {
 };
 
 /// Initializes the barriers; start_pipeline, which follows, shows them to the block. `first` is the first of the last
-/// threads.
-template <int givers, int finishers>
+/// threads. A giver has `warps` warps.
+template <int givers, int finishers, int warps = 4>
 LATHE_FUNCTION HandOver<givers, finishers> start_hand_over(u64* barriers, u32 first) {
   if (threadIdx.x == 0)
-    for (int i = 0; i < 2 * givers; ++i) init_barrier(barriers + i, 128 / 32);
-  const i32 own = i32(threadIdx.x < first ? threadIdx.x : threadIdx.x - first) / 128;
+    for (int i = 0; i < givers; ++i) {
+      init_barrier(barriers + i, warps);
+      init_barrier(barriers + givers + i, 128 / 32);
+    }
+  const i32 own = threadIdx.x < first ? i32(threadIdx.x) / (32 * warps) : i32(threadIdx.x - first) / 128;
   return {barriers, own, own, 0};
 }
 )cuda";

@@ -13,6 +13,7 @@ class PipelineRole : public RegionRole {
 
   bool takes_part(const kernel::Statement& s) const override;
   std::string barrier() const override;
+  bool keeps_loops() const override { return is_last() && few_registers_; }
   bool produces() const { return threads_ == kernel::RunBy::others; }
   bool is_last() const { return threads_ == kernel::RunBy::last; }
 
@@ -26,6 +27,7 @@ class PipelineRole : public RegionRole {
   kernel::RunBy threads_;
   kernel::PipelineNeeds needs_;
   int consumers_;
+  bool few_registers_;  ///< the hand-over states the registers of the last threads
 };
 
 /// Returns the role of the enclosing pipeline. Throws InternalError outside a pipeline.

@@ -1,6 +1,7 @@
 #include "ir/kernel/build/integer_range.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -49,6 +50,13 @@ Range bit_and(const Range& a, const Range& b) {
   return {0, std::min(a.hi, b.hi)};
 }
 
+/// Of | and ^: no bit above those of the larger operand.
+Range bit_or(const Range& a, const Range& b) {
+  if (a.lo < 0 || b.lo < 0) return {};
+  const auto most = static_cast<std::uint64_t>(std::max(a.hi, b.hi));
+  return {0, static_cast<std::int64_t>((std::uint64_t{1} << std::bit_width(most)) - 1)};
+}
+
 constexpr Range no{0, 0}, yes{1, 1}, open{0, 1};
 
 bool is_false(const Range& a) { return a == no; }
@@ -94,6 +102,8 @@ Range range_of(ScalarOp op, std::span<const Range> args) {
       return a.lo == INT64_MIN ? Range{} : Range{a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0, magnitude(a)};
     case ScalarOp::sign: return {std::clamp<std::int64_t>(a.lo, -1, 1), std::clamp<std::int64_t>(a.hi, -1, 1)};
     case ScalarOp::bit_and: return bit_and(a, args[1]);
+    case ScalarOp::bit_or:
+    case ScalarOp::bit_xor: return bit_or(a, args[1]);
     case ScalarOp::select: return is_false(a) ? args[2] : is_true(a) ? args[1] : join(args[1], args[2]);
     case ScalarOp::eq: return equal(a, args[1]);
     case ScalarOp::ne: return inverse(equal(a, args[1]));

@@ -15,9 +15,8 @@ bool HandedElements::note_read(const Target& from, std::int64_t index, const Act
   if (given.turn != turn_)
     from.fail(fmt::format("{}, which turn {} of a hand_over gave, in turn {}", reads(), given.turn, turn_),
               "hand_over");
-  if (given.giver / warpgroup_threads != warpgroup_)
-    from.fail(fmt::format("{}, which thread {} gave, for warpgroup {}", reads(), given.giver, warpgroup_),
-              "hand_over");
+  if (given.giver / group_threads_ != group_)
+    from.fail(fmt::format("{}, which thread {} gave, for warpgroup {}", reads(), given.giver, group_), "hand_over");
   return true;
 }
 
@@ -30,7 +29,7 @@ bool HandedElements::note_write(const Target& to, std::int64_t index, const Acto
       to.fail(
           fmt::format("threads {} and {} give {}[{}] in one turn", given.giver, actor.thread, to.info->name, index),
           "race");
-    if (handed && given.giver / warpgroup_threads != actor.thread / warpgroup_threads)
+    if (handed && given.giver / group_threads_ != actor.thread / group_threads_)
       to.fail(fmt::format("thread {} gives {}[{}], which another warpgroup gave before", actor.thread, to.info->name,
                           index),
               "hand_over");

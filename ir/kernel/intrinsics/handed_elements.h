@@ -32,9 +32,9 @@ class SharedElements {
 /// those elements.
 class HandedElements {
  public:
-  /// The steps of a turn: all consumers give, then each warpgroup's elements are finished.
-  void give() { ++turn_, phase_ = Phase::giving; }
-  void finish(std::int64_t warpgroup) { warpgroup_ = warpgroup, phase_ = Phase::finishing; }
+  /// The steps of a turn: all consumers give, in groups of `threads`, then each group's elements are finished.
+  void give(std::int64_t threads) { ++turn_, phase_ = Phase::giving, group_threads_ = threads; }
+  void finish(std::int64_t group) { group_ = group, phase_ = Phase::finishing; }
   void end() { phase_ = Phase::outside; }
 
   /// Return whether the access needs no barrier. Throw [hand_over] or [race].
@@ -50,7 +50,7 @@ class HandedElements {
 
   SharedElements<Element> elements_;
   Phase phase_ = Phase::outside;
-  std::int64_t turn_ = -1, warpgroup_ = 0;
+  std::int64_t turn_ = -1, group_ = 0, group_threads_ = warpgroup_threads;
 };
 
 }  // namespace lathe::kernel

@@ -25,6 +25,9 @@ enum class RunBy : std::uint8_t {
 struct RegionBodyTraits {
   std::string_view name{};  ///< printed before it
   RunBy run_by = RunBy::all;
+  /// Its threads may store operands of operations that add later (OfSums), in shared memory that no operation copies
+  /// to. A barrier shows them to these operations.
+  bool stores_operands = false;
 };
 
 struct IntrinsicRegionTraits {

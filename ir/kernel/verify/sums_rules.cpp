@@ -96,6 +96,43 @@ class Sums {
   int regions_;            // enclosing regions
 };
 
+/// Checks stores to operands of operations that add later: before the regions, or in a body that allows it, to memory
+/// that no operation copies to (mma_operands).
+class OperandStores {
+ public:
+  explicit OperandStores(const Kernel& kernel)
+      : kernel_(kernel), reader_(kernel.buffers.size()), copied_(kernel.buffers.size()) {
+    for_each_statement(kernel.body, [&](const Statement& s) {
+      const Instruction* in = intrinsic_operation(kernel, s);
+      if (!in) return;
+      for (const IntrinsicBuffer& buffer : in->machine->buffers) {
+        if (record_of(*in)->sums == OfSums::adds_later) reader_[buffer.id] = record_of(*in)->name;
+        if (buffer.access != Access::read) copied_[buffer.id] = true;
+      }
+    });
+  }
+
+  void verify(const Block& statements, const IntrinsicRegionRecord* region = nullptr, bool allowed = true) const {
+    for (const Statement& s : statements) {
+      if (const auto* store = std::get_if<Store>(&s.node))
+        require(kernel_, !region || reader_[store->buffer].empty() || (allowed && !copied_[store->buffer]),
+                "mma_operands", "a store to what a {} reads, in its {}", reader_[store->buffer],
+                region ? region->name : std::string_view());
+      if (const auto* inner = std::get_if<IntrinsicRegion>(&s.node)) {
+        for (std::size_t i = 0; i < inner->bodies.size(); ++i)
+          verify(inner->bodies[i], inner->record, inner->record->bodies[i].stores_operands);
+      } else {
+        for_each_block(s, [&](const Block& nested) { verify(nested, region, allowed); });
+      }
+    }
+  }
+
+ private:
+  const Kernel& kernel_;
+  std::vector<std::string_view> reader_;  // by buffer: the operation that reads it
+  std::vector<bool> copied_;
+};
+
 }  // namespace
 
 bool leaves_sums(const Kernel& kernel, const Block& statements) {
@@ -106,22 +143,7 @@ bool leaves_sums(const Kernel& kernel, const Block& statements) {
 
 void verify_sums(const Kernel& kernel) {
   Sums(kernel).block(kernel.body);
-  std::vector<std::string_view> reader(kernel.buffers.size());
-  for_each_statement(kernel.body, [&](const Statement& s) {
-    const Instruction* in = intrinsic_operation(kernel, s);
-    if (!in || record_of(*in)->sums != OfSums::adds_later) return;
-    for (const IntrinsicBuffer& buffer : in->machine->buffers) reader[buffer.id] = record_of(*in)->name;
-  });
-  for_each_statement(kernel.body, [&](const Statement& s) {
-    const auto* region = std::get_if<IntrinsicRegion>(&s.node);
-    if (!region) return;
-    const auto verify_store = [&](const Statement& inside) {
-      const auto* store = std::get_if<Store>(&inside.node);
-      const std::string_view by = store ? reader[store->buffer] : std::string_view();
-      require(kernel, by.empty(), "mma_operands", "a store to what a {} reads, in its {}", by, region->record->name);
-    };
-    for (const Block& body : region->bodies) for_each_statement(body, verify_store);
-  });
+  OperandStores(kernel).verify(kernel.body);
 }
 
 }  // namespace lathe::kernel

@@ -14,6 +14,14 @@ using ShimCollective = bool (*)(void* const* lanes);
 
 /// Returns the index of the running thread in its block.
 std::size_t shim_thread();
+/// Blocks that may run in turns, and the slot that the running one has among them.
+#ifdef SHIM_OS_THREADS
+inline constexpr std::size_t shim_resident_blocks = 1;
+inline std::size_t shim_slot() { return 0; }
+#else
+inline constexpr std::size_t shim_resident_blocks = 3;
+std::size_t shim_slot();
+#endif
 /// Waits until all threads of the warp or warpgroup have called it with the same `act`, which the last one runs. Does
 /// not order memory accesses.
 void shim_meet(ShimCollective act, void* own, std::size_t threads = shim_warp_threads);

@@ -79,6 +79,11 @@ void shim_wgmma(float (*value)(unsigned short bits), float* sum, int lanes, unsi
 void shim_commit_wgmma();
 void shim_wait_wgmma(int pending);
 
+/// Waits until *passed is `rank`: other blocks may run meanwhile. Adds 1 to it, with release semantics; the wait has
+/// acquire semantics.
+void shim_wait_blocks(const int* passed, int rank);
+void shim_pass_block(int* passed);
+
 /// For values of up to 8 bytes.
 void shim_from_lane(void* value, int bytes, int lane);
 template <class T>
@@ -109,6 +114,7 @@ inline float __int_as_float(int a) { return shim_bits<float>(a); }
 inline long long __double_as_longlong(double a) { return shim_bits<long long>(a); }
 inline double __longlong_as_double(long long a) { return shim_bits<double>(a); }
 
+inline int atomicAdd(int* at, int value) { return __atomic_fetch_add(at, value, __ATOMIC_RELAXED); }
 inline unsigned long long atomicCAS(unsigned long long* at, unsigned long long compare, unsigned long long value) {
   __atomic_compare_exchange_n(at, &compare, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return compare;

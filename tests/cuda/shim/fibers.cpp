@@ -4,14 +4,16 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda/shim/block.h"
 #include "tests/cuda/shim/launch.h"
 
-/// All threads of a block are fibers of one OS thread, run in random order. Blocks run one after the other; those of
-/// a resident grid take turns at its barriers.
+/// All threads of a block are fibers of one OS thread, run in random order. If blocks wait for each other, a few of
+/// them run in turns, in random order too, and all blocks of a resident grid.
 
 ShimIndex threadIdx, blockIdx, blockDim, gridDim;
 
@@ -56,6 +58,7 @@ struct Fiber {
   ShimCondition over = nullptr;  // condition of a waiting fiber
   const void* what = nullptr;
   unsigned number = 0;
+  bool for_blocks = false;  // other blocks fulfil it
 };
 
 /// The threads of a warp or warpgroup that have reached the current collective.
@@ -73,19 +76,30 @@ struct NamedBarrier {
 struct Block {
   const ShimLaunch* launch = nullptr;
   ShimIndex index = {};
+  std::size_t place = 0;  // among the blocks that run, and of its stacks
+  std::size_t slot = 0;   // of its copies and matmuls; those of a resident grid share one, and wait only without any
   std::vector<Meeting> warps, warpgroups;
   std::array<NamedBarrier, shim_named_barriers> barriers;
   std::map<unsigned, NamedBarrier> parts;  // by first thread
-  std::vector<unsigned char> memory;       // dynamic and shared
+  std::vector<unsigned char> memory;       // of a resident grid: dynamic and shared
   std::vector<Fiber> fibers;
-  std::vector<unsigned char*> stacks;
   Fiber* current = nullptr;
   void* scheduler = nullptr;
-  std::size_t resumed = 0;  // number of times that a thread continued
+  std::vector<unsigned char> shared;  // its shared memory, while another block runs
+  bool moved = false;                 // since another block ran
 };
 
-Block* running = nullptr;
-Block& block() { return *running; }
+Block*& running() {
+  static Block* block = nullptr;
+  return block;
+}
+Block& block() { return *running(); }
+
+/// Returns the stacks of the block in a place.
+std::vector<unsigned char*>& stacks(std::size_t place) {
+  static std::map<std::size_t, std::vector<unsigned char*>> all;
+  return all[place];
+}
 
 void give_way(State state) {
   Block& b = block();
@@ -113,33 +127,33 @@ void prepare(Fiber& fiber, unsigned char* stack) {
 void resume(Fiber& fiber) {
   Block& b = block();
   b.current = &fiber;
-  ++b.resumed;
   threadIdx = fiber.index;
   shim_switch(&b.scheduler, fiber.position);
 }
 
-/// Runs every thread until all have finished or none can proceed.
+bool waits_for_blocks(const Fiber& fiber) { return fiber.state == State::waiting && fiber.for_blocks; }
+
+/// Runs every thread until all have finished, none can proceed, or one waits for other blocks.
 void run_threads(const std::vector<std::size_t>& order, std::mt19937_64& random) {
+  std::vector<Fiber>& fibers = block().fibers;
   for (bool moved = true; moved;) {
     moved = false;
     for (const std::size_t i : order) {
-      Fiber& fiber = block().fibers[i];
+      Fiber& fiber = fibers[i];
       if (fiber.state == State::waiting && fiber.over(fiber.what, fiber.number)) fiber.state = State::running;
       if (fiber.state != State::running) continue;
       resume(fiber);
-      moved = true;
+      moved = block().moved = true;
     }
-    if (!moved) moved = shim_land_copies(random);
+    if (!moved && shim_land_copies(random)) moved = block().moved = true;
+    if (std::any_of(fibers.begin(), fibers.end(), waits_for_blocks)) return;
   }
 }
 
-void start_block(Block& b, const ShimLaunch& launch, ShimIndex index) {
-  running = &b;
-  b.launch = &launch;
-  b.index = index;
+void start_block(Block& b) {
+  running() = &b;
   if (__start_cuda_shared) std::fill(__start_cuda_shared, __stop_cuda_shared, 0xff);
-  const int* size = launch.block;
-  b.fibers.clear();
+  const int* size = b.launch->block;
   for (int z = 0; z < size[2]; ++z)
     for (int y = 0; y < size[1]; ++y)
       for (int x = 0; x < size[0]; ++x)
@@ -148,25 +162,20 @@ void start_block(Block& b, const ShimLaunch& launch, ShimIndex index) {
   b.warpgroups.assign(b.fibers.size() / shim_warpgroup_threads + 1, {});
   shim_start_copies(b.fibers.size());
   shim_start_products();
-  b.barriers = {};
-  b.parts.clear();
-  if (launch.is_resident) b.memory.assign(most_dynamic_bytes, 0xff);
-  while (b.stacks.size() < b.fibers.size())
-    b.stacks.push_back(static_cast<unsigned char*>(
+  if (b.launch->is_resident) b.memory.assign(most_dynamic_bytes, 0xff);
+  std::vector<unsigned char*>& own = stacks(b.place);
+  while (own.size() < b.fibers.size())
+    own.push_back(static_cast<unsigned char*>(
         mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)));
-  for (std::size_t i = 0; i < b.fibers.size(); ++i) prepare(b.fibers[i], b.stacks[i]);
+  for (std::size_t i = 0; i < b.fibers.size(); ++i) prepare(b.fibers[i], own[i]);
 }
 
-bool has_flipped(const void* word, unsigned before) {
-  return ((*static_cast<const unsigned*>(word) ^ before) >> 31) != 0;
-}
+enum class Progress { finished, waits, failed };
 
-enum class Progress { finished, waits_for_blocks, stuck };
-
-/// Runs all threads from barrier to barrier, until they have finished or wait for other blocks. They are stuck if
-/// some finish while others wait, or a warp is incomplete.
-Progress advance_block(Block& b, std::mt19937_64& random) {
-  running = &b;
+/// Runs the threads of the running block from barrier to barrier. Fails if some finish while others wait, or a warp
+/// is incomplete.
+Progress run_block(std::mt19937_64& random) {
+  Block& b = block();
   blockIdx = b.index;
   std::vector<std::size_t> order(b.fibers.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -177,41 +186,91 @@ Progress advance_block(Block& b, std::mt19937_64& random) {
       return std::all_of(b.fibers.begin(), b.fibers.end(), [state](const Fiber& f) { return f.state == state; });
     };
     if (all(State::finished)) return Progress::finished;
-    if (!all(State::at_barrier)) {
-      const bool waits = std::any_of(b.fibers.begin(), b.fibers.end(), [](const Fiber& f) {
-        return f.state == State::waiting && f.over == has_flipped;
-      });
-      return waits ? Progress::waits_for_blocks : Progress::stuck;
-    }
+    if (std::any_of(b.fibers.begin(), b.fibers.end(), waits_for_blocks)) return Progress::waits;
+    if (!all(State::at_barrier)) return Progress::failed;
     for (Fiber& fiber : b.fibers) fiber.state = State::running;
   }
 }
 
-/// Runs blocks that wait for each other, in random order. Returns 1 if none can continue.
-int run_resident(const ShimLaunch& launch, const std::vector<ShimIndex>& indices, std::mt19937_64& random) {
-  static std::vector<Block> blocks;
-  if (blocks.size() < indices.size()) blocks.resize(indices.size());
-  std::vector<Block*> left;
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    start_block(blocks[i], launch, indices[i]);
-    left.push_back(&blocks[i]);
+/// Makes a block the running one: exchanges the contents of shared memory. Blocks of a resident grid have their own.
+void switch_to(Block& b) {
+  if (running() == &b) return;
+  if (b.launch->is_resident) {
+    running() = &b;
+    return;
   }
-  while (!left.empty()) {
-    std::shuffle(left.begin(), left.end(), random);
-    std::vector<Block*> waiting;
-    bool moved = false;
-    for (Block* b : left) {
-      const std::size_t before = b->resumed;
-      const Progress progress = advance_block(*b, random);
-      if (progress == Progress::stuck) return 1;
-      if (progress == Progress::waits_for_blocks) waiting.push_back(b);
-      moved = moved || b->resumed != before;
-    }
-    if (!moved) return 1;
-    left = waiting;
-  }
-  return 0;
+  if (running() && __start_cuda_shared) running()->shared.assign(__start_cuda_shared, __stop_cuda_shared);
+  running() = &b;
+  if (__start_cuda_shared) std::copy(b.shared.begin(), b.shared.end(), __start_cuda_shared);
 }
+
+/// The blocks of a launch that have started and not ended: one, a few once a block has waited for others, or all of a
+/// resident grid.
+class ResidentBlocks {
+ public:
+  ResidentBlocks(const ShimLaunch& launch, std::vector<ShimIndex> blocks, std::mt19937_64& random)
+      : launch_(launch), blocks_(std::move(blocks)), random_(random) {
+    running() = nullptr;
+  }
+
+  /// Returns 0, or 1 if a block fails or all of them wait for blocks that do not run.
+  int run() {
+    while (!blocks_.empty() || !resident_.empty()) {
+      const std::size_t most = launch_.is_resident ? SIZE_MAX : in_turns_ ? shim_resident_blocks : 1;
+      const bool none_moves =
+          std::none_of(resident_.begin(), resident_.end(), [](const auto& b) { return b->moved; });
+      if (resident_.size() < most && !blocks_.empty() && (launch_.is_resident || none_moves || random_() % 2 == 0)) {
+        start();
+      } else if (none_moves) {
+        return 1;
+      }
+      const std::size_t i = resident_.size() == 1 ? 0 : random_() % resident_.size();
+      switch_to(*resident_[i]);
+      const Progress progress = advance();
+      if (progress == Progress::failed) return 1;
+      if (progress == Progress::finished) end(i);
+    }
+    return 0;
+  }
+
+ private:
+  void start() {
+    auto b = std::make_unique<Block>();
+    b->launch = &launch_, b->index = blocks_.back(), b->moved = true;
+    blocks_.pop_back();
+    const auto taken = [&](std::size_t place) {
+      return std::any_of(resident_.begin(), resident_.end(),
+                         [place](const auto& other) { return other->place == place; });
+    };
+    while (taken(b->place)) ++b->place;
+    b->slot = launch_.is_resident ? 0 : b->place;
+    switch_to(*b);
+    start_block(*b);
+    resident_.push_back(std::move(b));
+  }
+
+  /// A block that has moved lets all others try again.
+  Progress advance() {
+    block().moved = false;
+    const Progress progress = run_block(random_);
+    if (progress == Progress::waits) in_turns_ = true;
+    if (block().moved)
+      for (const auto& b : resident_) b->moved = true;
+    return progress;
+  }
+
+  void end(std::size_t i) {
+    running() = nullptr;
+    resident_.erase(resident_.begin() + static_cast<std::ptrdiff_t>(i));
+    for (const auto& b : resident_) b->moved = true;
+  }
+
+  const ShimLaunch& launch_;
+  std::vector<ShimIndex> blocks_;  // not started
+  std::mt19937_64& random_;
+  std::vector<std::unique_ptr<Block>> resident_;
+  bool in_turns_ = false;
+};
 
 }  // namespace
 
@@ -252,6 +311,14 @@ void enter_barrier(NamedBarrier& own, unsigned threads, bool waits) {
       round);
 }
 
+/// Waits for what another block does.
+void wait_for_blocks(ShimCondition over, const void* what, unsigned number) {
+  Fiber& own = *block().current;
+  own.over = over, own.what = what, own.number = number, own.for_blocks = true;
+  give_way(State::waiting);
+  own.for_blocks = false;
+}
+
 }  // namespace
 
 void shim_named_barrier(unsigned barrier, unsigned threads, bool waits) {
@@ -264,11 +331,23 @@ unsigned char* shim_dynamic_shared() { return block().memory.data(); }
 void shim_prefetch(const void* line) { (void)*static_cast<const volatile unsigned char*>(line); }
 unsigned shim_grid_word(const unsigned* word) { return *word; }
 void shim_grid_arrive(unsigned* word, unsigned amount) { *word += amount; }
-void shim_grid_wait(const unsigned* word, unsigned before) { shim_wait_until(has_flipped, word, before); }
+void shim_grid_wait(const unsigned* word, unsigned before) {
+  wait_for_blocks([](const void* at, unsigned old) { return ((*static_cast<const unsigned*>(at) ^ old) >> 31) != 0; },
+                  word, before);
+}
 
 void __syncwarp() {
   shim_meet([](void* const*) { return true; }, nullptr);
 }
+
+std::size_t shim_slot() { return block().slot; }
+
+void shim_wait_blocks(const int* passed, int rank) {
+  wait_for_blocks(
+      [](const void* what, unsigned number) { return *static_cast<const int*>(what) == static_cast<int>(number); },
+      passed, static_cast<unsigned>(rank));
+}
+void shim_pass_block(int* passed) { ++*passed; }
 
 int shim_run(const ShimLaunch& launch) {
   std::mt19937_64 random(launch.seed);
@@ -281,12 +360,6 @@ int shim_run(const ShimLaunch& launch) {
     for (long long y = 0; y < launch.grid[1]; ++y)
       for (long long x = 0; x < launch.grid[0]; ++x)
         blocks.push_back({static_cast<unsigned>(x), static_cast<unsigned>(y), static_cast<unsigned>(z)});
-  if (launch.is_resident) return run_resident(launch, blocks, random);
   std::shuffle(blocks.begin(), blocks.end(), random);
-  static Block one;
-  for (const ShimIndex& own : blocks) {
-    start_block(one, launch, own);
-    if (advance_block(one, random) != Progress::finished) return 1;
-  }
-  return 0;
+  return ResidentBlocks(launch, std::move(blocks), random).run();
 }

@@ -51,9 +51,10 @@ void land(const Copies::Landing& landing) {
   shim_count_bytes(landing.barrier, landing.bytes);
 }
 
+/// Returns those of the running block.
 std::vector<Copies>& all_copies() {
-  static std::vector<Copies> copies;
-  return copies;
+  static std::vector<Copies> copies[shim_resident_blocks];
+  return copies[shim_slot()];
 }
 
 #ifdef SHIM_OS_THREADS

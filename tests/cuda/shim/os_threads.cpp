@@ -24,6 +24,7 @@
 /// time.
 
 extern "C" {
+void __tsan_destroy_fiber(void* fiber);
 void __tsan_acquire(void* position);
 void __tsan_release(void* position);
 void __tsan_read_range(void* p, unsigned long bytes);
@@ -49,12 +50,13 @@ namespace {
 
 constexpr unsigned no_order = 1;  // a switch does not order accesses
 
+__thread void* agent = nullptr;
+
 /// While alive, ThreadSanitizer attributes this thread's actions to the agent that makes its copies. With flags 0,
 /// everything that the thread did before happens before them.
 class AsAgent {
  public:
   explicit AsAgent(unsigned flags) : own_(__tsan_get_current_fiber()) {
-    static __thread void* agent = nullptr;
     if (!agent) agent = __tsan_create_fiber(0);
     __tsan_switch_to_fiber(agent, flags);
   }
@@ -72,8 +74,30 @@ void shim_reads(const void* p, std::size_t bytes) {
   if (p) __tsan_read_range(const_cast<void*>(p), bytes);
 }
 void shim_writes(void* p, std::size_t bytes) { __tsan_write_range(p, bytes); }
-void shim_pass_on(const void* position) { __tsan_release(const_cast<void*>(position)); }
-void shim_take_up(const void* position) { __tsan_acquire(const_cast<void*>(position)); }
+
+namespace {
+
+void pass_on(const void* position) { __tsan_release(const_cast<void*>(position)); }
+void take_up(const void* position) { __tsan_acquire(const_cast<void*>(position)); }
+
+std::size_t blocks_started = 0;
+bool is_grid_resident = false;
+
+/// Returns a position that other blocks do not have, in memory that is never accessed: what orders the threads of one
+/// block does not order them and those of the next block, which has the same barriers. Blocks of a resident grid have
+/// their own.
+const void* of_block(const void* position) {
+  if (is_grid_resident) return position;
+  constexpr std::size_t block_bytes = std::size_t{1} << 20, blocks = 256;
+  static const auto* const first = static_cast<const unsigned char*>(
+      mmap(nullptr, block_bytes * blocks, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  return first + blocks_started % blocks * block_bytes + reinterpret_cast<std::size_t>(position) % block_bytes;
+}
+
+}  // namespace
+
+void shim_pass_on(const void* position) { pass_on(of_block(position)); }
+void shim_take_up(const void* position) { take_up(of_block(position)); }
 
 void shim_copies(void* to, const void* from, std::size_t bytes_to, std::size_t bytes_from) {
   const AsAgent agent(0);
@@ -189,6 +213,7 @@ struct Block {
   std::atomic<bool> parts_are_locked = false;
   std::vector<unsigned char> memory;  // dynamic and shared
   std::vector<std::size_t> numbers;   // thread indices for the workers
+  bool orders_blocks = false;         // blocks wait for each other
   Counter wakes;
 
   explicit Block(std::size_t count) : threads(count), numbers(threads) {
@@ -234,31 +259,43 @@ void renew_shared_memory() {
   if (bytes % page != 0 || mmap(__start_cuda_shared, bytes, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
     fail("shared memory is not whole pages");
   std::fill_n(__start_cuda_shared, bytes, 0xff);
-  shim_pass_on(running);
+  pass_on(running);
 }
 
-/// Runs one thread of every block of a launch, or of one block of a resident grid, ordered before the next launch.
-void work_on_launch(std::size_t worker) {
-  const long long* const grid = running->launch.grid;
+/// Runs one thread of the present block, or of one of a resident grid, ordered before the next launch.
+void work_on_block(std::size_t worker) {
   const std::size_t threads = running->workers / running->blocks.size();
   block = running->blocks[worker / threads].get();
+  running->with_launcher->meet(worker);
+  take_up(running);
+  own_number = block->numbers[worker % threads];
+  blockIdx = block->index;
+  shim_start_copies(block->threads);
+  if (own_number % shim_warpgroup_threads == 0) shim_start_products();
+  const auto n = static_cast<unsigned>(own_number);
+  const auto x = static_cast<unsigned>(running->launch.block[0]), y = static_cast<unsigned>(running->launch.block[1]);
+  threadIdx = {n % x, n / x % y, n / x / y};
+  running->launch.kernel(running->launch.arguments);
+  shim_land_own_copies();
+  pass_on(&running->workers);
+  running->with_launcher->meet(worker);
+}
+
+/// Runs one thread of every block of a launch. If blocks wait for each other, of the first one only: the accesses of
+/// one OS thread in a block would happen before those of the next block, after its first barrier.
+void work_on_launch(std::size_t worker) {
+  const long long* const grid = running->launch.grid;
   const long long turns = running->launch.is_resident ? 1 : grid[0] * grid[1] * grid[2];
-  for (long long i = 0; i < turns; ++i) {
-    running->with_launcher->meet(worker);
-    shim_take_up(running);
-    own_number = block->numbers[worker % threads];
-    blockIdx = block->index;
-    shim_start_copies(block->threads);
-    if (own_number % shim_warpgroup_threads == 0) shim_start_products();
-    const auto n = static_cast<unsigned>(own_number);
-    const auto x = static_cast<unsigned>(running->launch.block[0]),
-               y = static_cast<unsigned>(running->launch.block[1]);
-    threadIdx = {n % x, n / x % y, n / x / y};
-    running->launch.kernel(running->launch.arguments);
-    shim_land_own_copies();
-    shim_pass_on(&running->workers);
-    running->with_launcher->meet(worker);
-  }
+  for (long long i = 0; i < turns && !running->blocks[0]->orders_blocks; ++i) work_on_block(worker);
+}
+
+/// Starts OS threads for one block.
+void start_threads(std::size_t count) {
+  const auto work = [](std::size_t worker) {
+    work_on_block(worker);
+    if (agent) __tsan_destroy_fiber(std::exchange(agent, nullptr));
+  };
+  for (std::size_t i = 0; i < count; ++i) std::thread(work, i).detach();
 }
 
 constexpr unsigned most_threads = 2048;
@@ -289,10 +326,12 @@ void shim_meet(ShimCollective act, void* own, std::size_t threads) {
 
 void __syncthreads() { block->whole.synchronise(own_number); }
 void __syncwarp() { block->warps.at(own_number / shim_warp_threads)->synchronise(own_number % shim_warp_threads); }
-/// Barrier 1 is that of the consumers, the first threads, and orders their accesses. The other ones are for turns,
-/// which order nothing that a kernel relies on: ThreadSanitizer is not notified of them.
+/// Barrier 1 is that of the consumers, the first threads, and barriers from 8 on are those of one warpgroup: they
+/// order accesses. The other ones are for turns of warpgroups, which order nothing that a kernel relies on:
+/// ThreadSanitizer is not notified of them.
 void shim_named_barrier(unsigned barrier, unsigned threads, bool waits) {
   if (barrier == 1) return block->first.at(threads / shim_warp_threads)->synchronise(own_number);
+  if (barrier >= 8) return block->warpgroups.at(barrier - 8)->synchronise(own_number % shim_warpgroup_threads);
   block->barriers.at(barrier).enter(threads, waits);
 }
 
@@ -318,11 +357,11 @@ Counter grid_wakes;  // changes at each arrival at a grid barrier
 void shim_prefetch(const void* line) { shim_reads(line, 1); }
 unsigned shim_grid_word(const unsigned* word) {
   const unsigned value = std::atomic_ref(*const_cast<unsigned*>(word)).load();
-  shim_take_up(word);
+  take_up(word);
   return value;
 }
 void shim_grid_arrive(unsigned* word, unsigned amount) {
-  shim_pass_on(word);
+  pass_on(word);
   std::atomic_ref(*word).fetch_add(amount);
   grid_wakes.advance();
 }
@@ -332,6 +371,18 @@ void shim_grid_wait(const unsigned* word, unsigned before) {
     if (((shim_grid_word(word) ^ before) >> 31) != 0) return;
     grid_wakes.wait_while(wakes);
   }
+}
+
+/// Blocks run one after the other, so a wait for an earlier one is over.
+void shim_wait_blocks(const int* passed, int rank) {
+  block->orders_blocks = true;
+  if (__atomic_load_n(passed, __ATOMIC_RELAXED) != rank) fail("a block waits for one that has not started");
+  take_up(passed);
+}
+void shim_pass_block(int* passed) {
+  block->orders_blocks = true;
+  pass_on(passed);
+  __atomic_fetch_add(passed, 1, __ATOMIC_RELAXED);
 }
 
 int shim_run(const ShimLaunch& launch) {
@@ -344,6 +395,7 @@ int shim_run(const ShimLaunch& launch) {
   const std::size_t threads = std::size_t{blockDim.x} * blockDim.y * blockDim.z;
   Running& own = *all.emplace_back(std::make_unique<Running>(launch, threads, launch.is_resident ? blocks : 1));
   running = &own;
+  is_grid_resident = launch.is_resident;
   std::mt19937_64 random(launch.seed);
   std::vector<long long> order(blocks);
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<long long>(i);
@@ -360,10 +412,12 @@ int shim_run(const ShimLaunch& launch) {
       if (launch.is_resident) its.memory.assign(most_dynamic_bytes, 0xff);
       for (NamedBarrier& barrier : its.barriers) barrier.reset();
     }
+    ++blocks_started;
     renew_shared_memory();
+    if (own.blocks[0]->orders_blocks) start_threads(own.workers);
     own.with_launcher->meet(own.workers);
     own.with_launcher->meet(own.workers);
   }
-  shim_take_up(&own.workers);
+  take_up(&own.workers);
   return 0;
 }

@@ -81,9 +81,9 @@ struct Warpgroup {
   }
 };
 
-Warpgroup all_warpgroups[1024 / shim_warpgroup_threads];
+Warpgroup all_warpgroups[shim_resident_blocks][1024 / shim_warpgroup_threads];
 
-Warpgroup& own_warpgroup() { return all_warpgroups[shim_thread() / shim_warpgroup_threads]; }
+Warpgroup& own_warpgroup() { return all_warpgroups[shim_slot()][shim_thread() / shim_warpgroup_threads]; }
 
 unsigned field(unsigned long long descriptor, int bit) {
   return static_cast<unsigned>(descriptor >> bit & 0x3fff) * 16;
@@ -272,7 +272,7 @@ void shim_start_products() {
 #ifdef SHIM_OS_THREADS
   start(own_warpgroup());
 #else
-  for (Warpgroup& group : all_warpgroups) start(group);
+  for (Warpgroup& group : all_warpgroups[shim_slot()]) start(group);
 #endif
 }
 

@@ -20,7 +20,7 @@ struct ChainedProduct {
   enum class Mistake {
     none,
     not_waited,     ///< the scores are read while the matmul may be running
-    stored_late,    ///< the left operand is stored inside the pipeline
+    stored_late,    ///< the left operand is stored inside the pipeline, outside its stage
     of_a_variable,  ///< the weights are a variable
     starts_held,    ///< the matmul with the weights overwrites its sums
   };
@@ -67,7 +67,6 @@ struct ChainedParts {
     if (p.mistake != Mistake::not_waited) wait_sums(b, all);
     Value weights = b.cast(b.get(scores) * 0.125, p.dtype);
     if (p.mistake == Mistake::of_a_variable) weights = b.get(b.var(weights));
-    if (p.mistake == Mistake::stored_late) b.store(rows, 0, b.constant(p.dtype, 0));
     const SwizzledTiles first{values, slot * 3 * swizzled_elements, true};
     if (p.mistake == Mistake::starts_held)
       b.machine(
@@ -98,6 +97,7 @@ struct ChainedParts {
                 few = b.var({f32, 8}, b.constant(f32, 0));
       b.for_loop(0, 2, 1, [&](Value) {
         b.for_loop(0, b.get(end), 64, [&](Value column) {
+          if (p.mistake == ChainedProduct::Mistake::stored_late) b.store(rows, 0, b.constant(p.dtype, 0));
           kernel::pipeline_stage(
               b, [&](Value slot) { produce(t, column, slot); },
               [&](Value slot) { consume(slot, scores, sums, few); });

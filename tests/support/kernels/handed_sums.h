@@ -22,6 +22,7 @@ struct HandedSums {
   };
   Mistake mistake = Mistake::none;
   int turns = 3, finishers = kernel::warpgroup_threads;
+  bool together = false;  ///< one warpgroup finishes for both at once
 
   static constexpr int consumers = 2 * kernel::warpgroup_threads, steps = 2;
   static constexpr int first_finisher = consumers + kernel::warpgroup_threads;
@@ -67,7 +68,10 @@ inline kernel::Kernel HandedSums::build() const {
       const Value read = mistake == Mistake::other_warpgroup ? (from + warpgroup_threads) % consumers : from;
       b.store(y, turn * consumers + first + u, b.load(sums, read) * 2.0);
     };
-    hand_over(b, finishers, give, finish);
+    if (together)
+      hand_over_together(b, 40, [&] { give({}); }, [&] { finish(b.index(0)), finish(b.index(1)); });
+    else
+      hand_over(b, finishers, give, finish);
     if (mistake == Mistake::read_back) b.store(y, turn * consumers + t, b.load(sums, t));
   };
   const auto thread = [&](Value t) {

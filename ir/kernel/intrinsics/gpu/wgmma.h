@@ -19,8 +19,9 @@ AccumulatorPosition wgmma_sum_position(int thread, int index);
 /// is one tile; right is one tile or two consecutive ones. An operand's rows are the rows of its tiles, or their
 /// columns if transposed. Tiles start at multiples of 1024 bytes, uniform over the warpgroup.
 ///
-/// The tiles were produced for the enclosing stage, or stored before the pipeline, and stay unchanged until the
-/// matmul is finished. Matmuls are added in order. Until a WaitSums of the variable, only further matmuls may use it.
+/// The tiles were produced for the enclosing stage, stored before the pipeline, or stored by its consumers before a
+/// barrier, and stay unchanged until the matmul is finished. Matmuls are added in order. Until a WaitSums of the
+/// variable, only further matmuls may use it.
 ///
 /// The left operand may instead be a bf16 or f16 value of depth / 2 lanes, in the layout of the sums. It may be
 /// recomputed only after such a wait. A matmul of tiles with `starts` overwrites the sums instead of adding to them.

@@ -43,7 +43,7 @@ constexpr Change changes[] = {
     {"arrive_for_warp(barriers + number);\n    round ^= 1;", "round ^= 1;"},
     {"arrive_for_warp(barriers + number);\n    round ^= 1;", "arrive_for_warp(barriers + number);"},
     {"end_turn() { round ^= 1; }", "end_turn() {}"},
-    {"init_barrier(barriers + i, 128 / 32);", "init_barrier(barriers + i, 1);"},
+    {"init_barrier(barriers + i, warps);", "init_barrier(barriers + i, 1);"},
     {"number += finishers;", "number += finishers + 1;"}};
 
 std::string changed(const Change& change) {
@@ -56,11 +56,11 @@ std::string changed(const Change& change) {
 }  // namespace
 
 TEST_CASE("hand-overs on the host give the interpreter's results, in any order of the threads") {
-  const HandedSums cases[] = {{}, {.finishers = 256}};
-  const Kernel kernels[] = {cases[0].build(), cases[1].build()};
+  const HandedSums cases[] = {{}, {.finishers = 256}, {.together = true}};
+  const Kernel kernels[] = {cases[0].build(), cases[1].build(), cases[2].build()};
   const auto host = HostCuda::build(kernels);
   if (!host) return;
-  for (const std::size_t i : {0, 1})
+  for (const std::size_t i : {0, 1, 2})
     for (std::uint64_t seed = 1; seed < 9; ++seed)
       CHECK(results(cases[i], [&](std::span<const BoundBuffer> buffers) {
               host->run(kernels[i], buffers, {}, seed);

@@ -14,36 +14,64 @@ constexpr RegionBodyTraits hand_over_bodies[] = {{"give", RunBy::all}, {"finish"
 }  // namespace
 
 constinit const IntrinsicRegionRecord hand_over_record = intrinsic_region_record<HandOver>(
-    {.name = "hand_over", .bodies = hand_over_bodies, .attributes = 1, .index = "warpgroup number"});
+    {.name = "hand_over", .bodies = hand_over_bodies, .attributes = 3, .index = "warpgroup number"});
 
 HandOver HandOver::of(const IntrinsicRegion& region) {
-  return {static_cast<int>(region.attributes[0]), region.index, region.bodies[giving], region.bodies[finishing]};
+  return {static_cast<int>(region.attributes[0]),
+          region.attributes[1] != 0,
+          static_cast<int>(region.attributes[2]),
+          region.index,
+          region.bodies[giving],
+          region.bodies[finishing]};
 }
 
 void hand_over(Builder& b, int threads, const Builder::Body& give, const Builder::Body& finish) {
-  b.region(hand_over_record, {threads}, {give, finish});
+  b.region(hand_over_record, {threads, 0, 0}, {give, finish});
+}
+
+void hand_over_together(Builder& b, int registers, const std::function<void()>& give,
+                        const std::function<void()>& finish) {
+  b.region(hand_over_record, {warpgroup_threads, 1, registers}, {[&](Value) { give(); }, [&](Value) { finish(); }});
+}
+
+std::optional<HandOver> hand_over_in(const Block& statements) {
+  std::optional<HandOver> found;
+  for_each_statement(statements, [&](const Statement& s) {
+    if (const IntrinsicRegion* region = region_of(s, hand_over_record)) found.emplace(HandOver::of(*region));
+  });
+  return found;
 }
 
 std::string HandOver::text(const IntrinsicText& text) const {
-  return fmt::format("hand_over {} to {} threads", text.value(number), threads);
+  return fmt::format("hand_over {}{} to {} threads{}", text.value(number), together ? " of all" : "", threads,
+                     registers > 0 ? fmt::format(" of {} registers", registers) : "");
 }
 
 IntrinsicRegion HandOver::parse(IntrinsicReader& in) {
   const ValueId number = in.index();
+  const bool together = in.accept("of");
+  if (together) in.expect("all");
   in.expect("to");
   const int threads = in.number();
   in.expect("threads");
-  return {.record = &hand_over_record, .attributes = {threads}, .index = number, .bodies = {}};
+  int registers = 0;
+  if (in.accept("of")) {
+    registers = in.number();
+    in.expect("registers");
+  }
+  return {.record = &hand_over_record, .attributes = {threads, together, registers}, .index = number, .bodies = {}};
 }
 
 Range HandOver::index_range(const Kernel& kernel) const {
-  return {0, std::max(1, consumers_of(kernel) / warpgroup_threads) - 1};
+  return {0, together ? 0 : std::max(1, consumers_of(kernel) / warpgroup_threads) - 1};
 }
 
 void HandOver::verify_place(const IntrinsicRegionRules& rules) const {
   const IntrinsicContext& context = rules.context;
   rules.require(context.is_in(stage_pipeline_record) && !context.is_in(stage_record) && context.branches == 0,
                 "hand_over_context", "a hand_over in a branch, a stage or outside a pipeline");
+  rules.require(!together || threads == warpgroup_threads, "hand_over_context",
+                "a hand_over of all consumers to {} threads", threads);
 }
 
 void HandOver::verify_bodies(const IntrinsicRegionRules& rules) const {
@@ -51,7 +79,10 @@ void HandOver::verify_bodies(const IntrinsicRegionRules& rules) const {
   const auto verify_body = [&](const Block& body, std::string_view name, bool to_shared, bool own_variables) {
     std::vector<bool> own(kernel.vars.size());
     for_each_statement(body, [&](const Statement& s) {
-      rules.require(!kernel.is_collective(s), "hand_over_bodies", "a {} in which threads wait for others", name);
+      const IntrinsicRecord* record = record_of(kernel, s);
+      const bool by_own_warpgroup = !to_shared && record && record->together == Together::warpgroup;
+      rules.require(by_own_warpgroup || !kernel.is_collective(s), "hand_over_bodies",
+                    "a {} in which threads wait for others", name);
       if (const auto* store = std::get_if<Store>(&s.node))
         rules.require((kernel.buffers[store->buffer].space == Space::shared) == to_shared, "hand_over_bodies",
                       "a {} that stores to {}", name, kernel.buffers[store->buffer].name);
@@ -71,14 +102,14 @@ void HandOver::verify_bodies(const IntrinsicRegionRules& rules) const {
 
 void HandOver::interpret(IntrinsicRun& run, std::span<Thread* const> all) const {
   const auto consumers = static_cast<std::size_t>(consumers_of(run)), finishers = static_cast<std::size_t>(threads);
-  const auto group = static_cast<std::size_t>(warpgroup_threads);
+  const auto group = together ? consumers : static_cast<std::size_t>(warpgroup_threads);
   HandedElements& handed = handed_elements_of(run);
-  handed.give();
+  handed.give(static_cast<std::int64_t>(group));
   for (std::size_t t = 0; t < consumers; ++t)
     run.lanes(number, *all[t])->integer = static_cast<std::int64_t>(t / group);
   run.run_together(give, all.first(consumers));
   for (std::size_t i = 0; i < consumers / group; ++i) {
-    const auto own = all.last(finishers).subspan(i * group % finishers, group);
+    const auto own = all.last(finishers).subspan(together ? 0 : i * group % finishers, warpgroup_threads);
     for (Thread* t : own) run.lanes(number, *t)->integer = static_cast<std::int64_t>(i);
     handed.finish(static_cast<std::int64_t>(i));
     run.run_together(finish, own);

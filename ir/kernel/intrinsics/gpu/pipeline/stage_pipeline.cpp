@@ -12,7 +12,7 @@ namespace lathe::kernel {
 namespace {
 
 constexpr RegionBodyTraits pipeline_bodies[] = {{"", RunBy::first}},
-                           stage_bodies[] = {{"produce", RunBy::others}, {"consume", RunBy::all}};
+                           stage_bodies[] = {{"produce", RunBy::others}, {"consume", RunBy::all, true}};
 
 }  // namespace
 
