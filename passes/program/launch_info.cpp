@@ -32,6 +32,8 @@ std::string_view words(KernelRole role) {
     case KernelRole::attention_bounds: return "attention bounds";
     case KernelRole::attention_rows: return "attention rows";
     case KernelRole::attention_columns: return "attention columns";
+    case KernelRole::attention_totals: return "attention totals";
+    case KernelRole::attention_gradients: return "attention gradients";
     case KernelRole::attention_outer_reductions: return "attention outer reductions";
     case KernelRole::copy_rows: return "copy rows";
     case KernelRole::copy: return "copy";
@@ -58,7 +60,10 @@ bool is_tensor_core(Multiplier multiplier) {
   return multiplier == Multiplier::mma || multiplier == Multiplier::wgmma;
 }
 
-std::string MissedPath::to_string() const { return fmt::format("not by {}: {}", words(path), why); }
+std::string MissedPath::to_string() const {
+  if (path == Multiplier::none) return "not in one kernel: " + why;
+  return fmt::format("not by {}: {}", words(path), why);
+}
 
 std::string_view LaunchOp::op_name() const { return op ? std::string_view(op->name.value) : "copy"; }
 

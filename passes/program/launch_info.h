@@ -31,11 +31,13 @@ enum class KernelRole : std::uint8_t {
   pack_left,
   pack_right,
   product,
-  combine_splits,     ///< sums the partial results of a split-K matmul
-  attention,          ///< rows of an attention; on CPUs all of it
-  attention_bounds,   ///< largest absolute values of operands, for the tile-skip check
-  attention_rows,     ///< only matmuls that sum over columns (dQ)
-  attention_columns,  ///< matmuls that sum over rows (dK, dV)
+  combine_splits,       ///< sums the partial results of a split-K matmul
+  attention,            ///< rows of an attention; on CPUs all of it
+  attention_bounds,     ///< largest absolute values of operands, for the tile-skip check
+  attention_rows,       ///< only matmuls that sum over columns (dQ)
+  attention_columns,    ///< matmuls that sum over rows (dK, dV)
+  attention_gradients,  ///< matmuls of both kinds (dK, dV, dQ)
+  attention_totals,     ///< stores what blocks have added up (dQ)
   attention_outer_reductions,
   copy_rows,   ///< before some of them are replaced
   copy,        ///< of a new state value to the old one
@@ -59,9 +61,9 @@ enum class Multiplier : std::uint8_t {
 std::string_view words(Multiplier multiplier);
 bool is_tensor_core(Multiplier multiplier);
 
-/// A faster path that a schedule did not use.
+/// A faster path that a schedule did not use: a multiplier, or one kernel in place of several.
 struct MissedPath {
-  Multiplier path = Multiplier::none;
+  Multiplier path = Multiplier::none;  ///< none: one kernel
   std::string why;
 
   std::string to_string() const;  ///< "not by warpgroups: its keys are computed, or no boxes that TMA copies"

@@ -83,23 +83,29 @@ TEST_CASE("attentions of all schedules", "[attentions]") {
   const auto options = test::gpu_options();
   if (!options) return;
   std::vector<Run> runs;
+  const auto add = [&](std::int64_t heads, DType dtype, std::int64_t d, std::int64_t length, bool causal) {
+    const bench::AttentionShape shape{.batch = 2,
+                                      .heads = heads,
+                                      .length = length,
+                                      .d = d,
+                                      .causal = causal,
+                                      .dtype = dtype,
+                                      .groups = d == 128 ? 2 : 1,
+                                      .window = causal && length == 1000 ? 300 : 0,
+                                      .stores_gradient = true};
+    runs.push_back({fmt::format("{} {}", shape.name(), lathe::name(dtype)), bench::attention_case(shape, true),
+                    dtype == f32   ? 1e-5
+                    : dtype == f16 ? 4e-3
+                                   : 3e-2});
+  };
   for (const DType dtype : {bf16, f16, f32})
     for (const std::int64_t d : {16, 64, 80, 128})
       for (const std::int64_t length : {1, 100, 512, 1000})
-        for (const bool causal : {false, true}) {
-          const bench::AttentionShape shape{.batch = 2,
-                                            .heads = 4,
-                                            .length = length,
-                                            .d = d,
-                                            .causal = causal,
-                                            .dtype = dtype,
-                                            .groups = d == 128 ? 2 : 1,
-                                            .window = causal && length == 1000 ? 300 : 0,
-                                            .stores_gradient = true};
-          runs.push_back({fmt::format("{} {}", shape.name(), lathe::name(dtype)), bench::attention_case(shape, true),
-                          dtype == f32   ? 1e-5
-                          : dtype == f16 ? 4e-3
-                                         : 3e-2});
-        }
+        for (const bool causal : {false, true}) add(4, dtype, d, length, causal);
+  // With as many blocks as multiprocessors, one kernel computes all gradients.
+  for (const DType dtype : {bf16, f16})
+    for (const std::int64_t d : {64, 128})
+      for (const std::int64_t length : {640, 1000, 1024})
+        for (const bool causal : {false, true}) add(32, dtype, d, length, causal);
   check(std::move(runs), *options);
 }

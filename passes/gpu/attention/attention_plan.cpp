@@ -140,16 +140,22 @@ std::vector<KernelContext::Built> lower_attention(const GpuContext& context, con
   const auto wanted = [&](bool over_rows) {
     return warpgroups ? plan_wgmma_outputs(plan, over_rows) : WgmmaPlan<WgmmaOutputTile>{};
   };
-  const auto of_columns = rows.tile || plan.online ? WgmmaPlan<WgmmaOutputTile>{} : wanted(false);
-  if (of_columns.tile) plan.take_outputs_over_columns();
+  const bool is_forward = rows.tile || plan.online;
+  const auto in_one = warpgroups && !is_forward ? plan_wgmma_gradients(plan) : WgmmaPlan<WgmmaOutputTile>{};
+  const auto of_columns = in_one.tile || is_forward ? WgmmaPlan<WgmmaOutputTile>{} : wanted(false);
+  if (in_one.tile || of_columns.tile) plan.take_outputs_over_columns();
   built.push_back(rows.tile ? lower_wgmma_attention(plan, *rows.tile) : lower_attention_rows(plan));
   note(rows.why_not);
   note(of_columns.why_not);
   if (of_columns.tile) built.push_back(lower_wgmma_outputs(plan, false, *of_columns.tile));
-  if (plan.attention.parts.sums_over_rows()) {
+  if (in_one.tile)
+    for (auto& one : lower_wgmma_gradients(plan, *in_one.tile)) built.push_back(std::move(one));
+  if (plan.attention.parts.sums_over_rows() && !in_one.tile) {
     const auto of_rows = wanted(true);
     built.push_back(of_rows.tile ? lower_wgmma_outputs(plan, true, *of_rows.tile) : lower_attention_columns(plan));
     note(of_rows.why_not);
+    if (of_columns.tile && of_rows.tile)
+      built.back().launch.info.missed.push_back({Multiplier::none, in_one.why_not});
   }
   std::map<std::uint64_t, std::vector<ElementwiseStore>> sums;  // by kept dims
   for (const ElementwiseStore& sum : plan.outer_reductions)

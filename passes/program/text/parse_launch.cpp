@@ -79,8 +79,14 @@ class LaunchParser {
   void remarks(Launch& into) {
     for (;;) {
       if (in_.accept_word("not")) {
-        in_.expect_word("by");
-        const Multiplier path = multiplier();
+        Multiplier path = Multiplier::none;
+        if (in_.accept_word("in")) {
+          in_.expect_word("one");
+          in_.expect_word("kernel");
+        } else {
+          in_.expect_word("by");
+          path = multiplier();
+        }
         into.info.missed.push_back({path, parse_quoted(in_, "the reason in double quotes")});
       } else if (in_.accept_word("message")) {
         into.checks.push_back(parse_quoted(in_, "a message in double quotes"));

@@ -112,7 +112,9 @@ class ProgramPrinter {
     if (!at_op) text_ += location(launch.loc);
     text_ += "\n";
     for (const MissedPath& missed : launch.info.missed)
-      text_ += fmt::format("{}not by {} {}\n", indent, quoted(words(missed.path)), quoted(missed.why));
+      text_ += missed.path == Multiplier::none
+                   ? fmt::format("{}not in one kernel {}\n", indent, quoted(missed.why))
+                   : fmt::format("{}not by {} {}\n", indent, quoted(words(missed.path)), quoted(missed.why));
     for (const std::string& check : launch.checks) text_ += fmt::format("{}message {}\n", indent, quoted(check));
     if (!launch.tuning) return;
     std::vector<std::string> names;

@@ -96,6 +96,24 @@ TEST_CASE("explain reports which backward attention kernels on sm_90a use warpgr
                                Contains("not by warpgroups: sums over rows of 16, 264 elements, where registers"));
 }
 
+TEST_CASE("explain reports whether one kernel computes all gradients of an attention, and why not") {
+  const auto told_of = [](const test::PatternVariant& variant, std::int64_t depth, const DimBindings& sizes = {}) {
+    const ir::Graph graph = test::attention_in_a_model(variant, depth, depth, sizes);
+    return explained(ir::run_pipeline(graph, ir::default_pipeline()).graph, true);
+  };
+  const test::PatternVariant causal = {.mask = test::Mask::causal_fill, .types = test::Types::bf16};
+  const std::string text = told_of(causal, 64);
+  INFO(text);
+  CHECK_THAT(text, Contains("attention_gradients_by_wgmma_") && Contains("attention_totals_") &&
+                       !Contains("not in one kernel"));
+  CHECK_THAT(
+      told_of(causal, 64, {{"N", 1}, {"S", 1024}}),
+      Contains("attention_columns_by_wgmma_") && Contains("not in one kernel: 16 blocks for 132 multiprocessors"));
+  CHECK_THAT(told_of({.mask = test::Mask::window, .types = test::Types::bf16}, 128),
+             Contains("attention_columns_by_wgmma_") &&
+                 Contains("not in one kernel: a thread needs about 232 registers, and has 224"));
+}
+
 TEST_CASE("explain reports the kernel that runs an attention by warpgroups: long rows take turns") {
   const auto told_of = [](std::int64_t length) {
     const ir::Graph graph = test::forward_attention({.types = test::Types::bf16}, 64, 64, {{"N", 16}, {"S", length}});

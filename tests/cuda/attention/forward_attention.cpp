@@ -1,5 +1,8 @@
 #include "tests/cuda/attention/forward_attention.h"
 
+#include <functional>
+#include <utility>
+
 #include <map>
 
 #include "frontend/grad.h"
@@ -25,8 +28,8 @@ void build(Attention& made, const PatternVariant& variant, std::int64_t depth, s
       if (dim->name() == name) *dim = Dim{name, size};
   const MakeInput input = [&](std::string_view name, std::optional<DType> given, const Shape& shape) {
     auto& inputs = given ? made.masks : made.inputs;
-    const auto known = inputs.find(name);
-    if (known != inputs.end()) return known->second;
+    const auto found = inputs.find(name);
+    if (found != inputs.end()) return found->second;
     return inputs.emplace(std::string(name), made.g.input(name, given.value_or(dtype), shape)).first->second;
   };
   for (const LaidOut& one : lay_out(variant, sizes, input)) {
@@ -51,17 +54,31 @@ ir::Graph forward_attention(const PatternVariant& variant, std::int64_t depth, s
   return made.g.finish();
 }
 
-ir::Graph attention_with_gradients(const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
-  Attention made;
-  build(made, variant, depth, values);
+namespace {
+/// Adds the gradients of a loss that is the weighted sum of `of(y)`.
+ir::Graph with_gradients(Attention made, const std::function<Tensor(const Tensor&)>& of) {
   return_results(made);
   std::vector<Tensor> wrt;
   for (const auto& [name, tensor] : made.inputs) wrt.push_back(tensor);
-  const Tensor& y = made.results.at(0);
+  const Tensor y = of(made.results.at(0));
   const std::vector<Tensor> gradients = grad((y * made.g.input("weight", y.dtype(), y.shape())).sum(), wrt);
   std::size_t i = 0;
   for (const auto& [name, tensor] : made.inputs) made.g.output("grad." + name, gradients[i++]);
   return made.g.finish();
+}
+}  // namespace
+
+ir::Graph attention_with_gradients(const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
+  Attention made;
+  build(made, variant, depth, values);
+  return with_gradients(std::move(made), [](const Tensor& y) { return y; });
+}
+
+ir::Graph attention_in_a_model(const PatternVariant& variant, std::int64_t depth, std::int64_t values,
+                               const DimBindings& known) {
+  Attention made;
+  build(made, variant, depth, values, known);
+  return with_gradients(std::move(made), [](const Tensor& y) { return y * y; });
 }
 
 }  // namespace lathe::test

@@ -11,5 +11,8 @@ ir::Graph forward_attention(const PatternVariant& variant, std::int64_t depth, s
                             const DimBindings& known = {});
 /// Returns the same with the gradients of a weighted sum of its result.
 ir::Graph attention_with_gradients(const PatternVariant& variant, std::int64_t depth, std::int64_t values);
+/// Same for a loss whose gradient needs the result, as in every model: the backward pass is a region of its own.
+ir::Graph attention_in_a_model(const PatternVariant& variant, std::int64_t depth, std::int64_t values,
+                               const DimBindings& known = {});
 
 }  // namespace lathe::test

@@ -23,9 +23,13 @@ Tensors run(const ProgramInterpreter& program, RacingCuda& cuda, const Tensors& 
 }  // namespace
 
 TEST_CASE("races: none in attention by warpgroups with reused slots, forward and backward") {
-  const ir::Graph forward = forward_attention(causal, 16, 16), gradients = attention_with_gradients(causal, 16, 24);
-  for (const auto& [lower, graph] :
-       {std::pair{&fused_by_wgmma, forward}, {&fused_in_turns, forward}, {&fused_by_wgmma, gradients}}) {
+  const ir::Graph forward = forward_attention(causal, 16, 16), gradients = attention_with_gradients(causal, 16, 24),
+                  in_one_kernel = attention_in_a_model(causal, 16, 24);
+  CHECK(gradients_by_wgmma(fused_by_wgmma(in_one_kernel)));
+  for (const auto& [lower, graph] : {std::pair{&fused_by_wgmma, forward},
+                                     {&fused_in_turns, forward},
+                                     {&fused_by_wgmma, gradients},
+                                     {&fused_by_wgmma, in_one_kernel}}) {
     const ProgramInterpreter program = lower(graph);
     REQUIRE((rows_by_wgmma(program) || columns_by_wgmma(program)));
     auto cuda = RacingCuda::build(program.program().kernels);
@@ -39,17 +43,22 @@ TEST_CASE("races: none in attention by warpgroups with reused slots, forward and
 }
 
 TEST_CASE("races: detects omitted waits in attention by warpgroups") {
-  const ir::Graph graph = attention_with_gradients(causal, 16, 24);
-  const ProgramInterpreter program = fused_by_wgmma(graph);
-  const Tensors arguments = random_arguments(graph, dims);
-  for (const char* wait : {"wait_barrier(barriers + at, round);", "wait_wgmma<0>();"}) {
-    INFO(wait);
-    std::string prelude = cuda::prelude();
-    const auto at = prelude.find(wait);
-    REQUIRE(at != std::string::npos);
-    prelude.erase(at, std::string_view(wait).size());
-    auto cuda = RacingCuda::build(program.program().kernels, prelude);
-    if (!cuda) return;
-    CHECK_THROWS_AS(run(program, *cuda, arguments), Race);
-  }
+  const auto detects = [](const ir::Graph& graph, std::initializer_list<const char*> waits) {
+    const ProgramInterpreter program = fused_by_wgmma(graph);
+    const Tensors arguments = random_arguments(graph, dims);
+    for (const char* wait : waits) {
+      INFO(wait);
+      std::string prelude = cuda::prelude();
+      const auto at = prelude.find(wait);
+      REQUIRE(at != std::string::npos);
+      prelude.erase(at, std::string_view(wait).size());
+      auto cuda = RacingCuda::build(program.program().kernels, prelude);
+      if (!cuda) return;
+      CHECK_THROWS_AS(run(program, *cuda, arguments), Race);
+    }
+  };
+  detects(attention_with_gradients(causal, 16, 24), {"wait_barrier(barriers + at, round);", "wait_wgmma<0>();"});
+  detects(attention_in_a_model(causal, 16, 24),
+          {"shim_wait_blocks(passed, i32(rank));", "shim_named_barrier(1, threads, true);",
+           "wait_barrier(barriers + givers + number, round ^ 1);"});
 }

@@ -23,6 +23,8 @@ const kernel::Kernel* rows_by_wgmma(const ProgramInterpreter& program);
 const kernel::Kernel* rows_in_turns(const ProgramInterpreter& program);
 const kernel::Kernel* outputs_of_rows_by_wgmma(const ProgramInterpreter& program);
 const kernel::Kernel* columns_by_wgmma(const ProgramInterpreter& program);
+/// Returns the kernel of all outputs when the rows' reductions are known; null if there is none.
+const kernel::Kernel* gradients_by_wgmma(const ProgramInterpreter& program);
 
 /// Checks that the error is at most twice that of separate matmuls and softmax in the same dtype.
 void check_attention(const ir::Graph& graph, const Tensors& arguments, const ProgramInterpreter& program,

@@ -12,13 +12,17 @@ namespace lathe::gpu {
 struct AttentionRegisters {
   int others = 72;                  ///< registers of a multiplying thread other than sums, scores and saved values
   int others_of_rows = 32;          ///< same in the kernel of the rows, also other than weights
+  int others_of_whole_tiles = 40;   ///< same in the kernel of all gradients, if all tiles are whole
   int of_load = 12;                 ///< for each load that varies along the columns
+  int of_masked_load = 8;           ///< for each such load that is masked, in the kernel of all gradients
   int of_random = 64;               ///< for random numbers, per 64 columns of a tile
   int most_sums = 128;              ///< maximum for the accumulators of all matmuls that reduce rows or columns
   int sums_beside_whole_tile = 64;  ///< maximum accumulators that leave room for the scores of a whole tile
   int most_depth = 256;             ///< maximum depth of the scores and of the row results
   int of_three_blocks = 64;         ///< maximum accumulators and scores for three blocks per multiprocessor
   int of_two_blocks = 96;           ///< same for two blocks
+  int finishing = 32;               ///< registers of a thread that adds sums to memory
+  int least_finishing = 24;         ///< same, if the others need more
 };
 inline constexpr AttentionRegisters attention_registers;
 
@@ -36,13 +40,18 @@ inline constexpr AttentionRegisters attention_registers;
 /// one computes weights. Larger tiles of columns also divide the work per tile by more columns.
 struct WgmmaBlocks {
   int warpgroups = 2;
-  int at_once = 1;  ///< blocks per multiprocessor
+  int at_once = 1;    ///< blocks per multiprocessor
+  int finishers = 0;  ///< warpgroups that add sums to memory (see OrderedSums)
+  int finishing = 0;  ///< registers of their threads
 
   int positions() const { return warpgroups * kernel::wgmma_rows; }
   int consumers() const { return warpgroups * kernel::warpgroup_threads; }
   /// Includes the threads that start copies: a warpgroup, so that its registers go to the two others (see
   /// PipelineText), or a warp.
-  int threads() const { return consumers() + (warpgroups > 1 ? kernel::warpgroup_threads : kernel::warp_threads); }
+  int threads() const {
+    return consumers() + (warpgroups > 1 ? kernel::warpgroup_threads : kernel::warp_threads) +
+           finishers * kernel::warpgroup_threads;
+  }
   std::int64_t shared_bytes(const GpuInfo& gpu) const;  ///< limit per block
   int registers(const GpuInfo& gpu) const;              ///< limit per thread that multiplies
 

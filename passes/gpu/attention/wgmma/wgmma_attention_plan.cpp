@@ -42,7 +42,8 @@ std::int64_t WgmmaBlocks::shared_bytes(const GpuInfo& gpu) const {
 
 int WgmmaBlocks::registers(const GpuInfo& gpu) const {
   const WarpgroupRegisters& r = gpu.warpgroup_registers;
-  if (warpgroups > 1) return std::min(r.most, (r.all - r.producer) / warpgroups / r.step * r.step);
+  if (warpgroups > 1)
+    return std::min(r.most, (r.all - r.producer - finishers * finishing) / warpgroups / r.step * r.step);
   // Warps are distributed over the four parts of a multiprocessor.
   constexpr int parts = kernel::warpgroup_threads / kernel::warp_threads;
   const int warps = (at_once * (threads() / kernel::warp_threads) + parts - 1) / parts;

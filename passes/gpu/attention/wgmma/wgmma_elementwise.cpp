@@ -21,6 +21,8 @@ WgmmaElementwise::WgmmaElementwise(const AttentionPlan& plan, KernelContext& con
       at_once_(tile.at_once),
       own_dim_(parts.over_rows ? plan.attention.parts.columns_dim : plan.attention.parts.row_dim),
       streamed_dim_(parts.over_rows ? plan.attention.parts.row_dim : plan.attention.parts.columns_dim),
+      always_inside_(parts.ordered && are_whole_tiles(plan, tile.rows)),
+      sums_own_(parts.ordered != nullptr),
       own_count_(parts.over_rows ? plan.attention.column_count : plan.attention.rows),
       streamed_count_(parts.over_rows ? plan.attention.rows : plan.attention.column_count) {
   emitter_.round_at_the_end();
@@ -98,14 +100,18 @@ void WgmmaElementwise::bind_reductions(Scope& scope, Value row, int lanes, Value
 void WgmmaElementwise::enter(Value outer, Value first, Value thread, const Scope* top) {
   const AttentionParts& parts = plan_.attention.parts;
   outer_ = outer, first_own_ = first, thread_ = thread;
-  own_.clear(), own_scopes_.clear();
+  own_.clear(), own_scopes_.clear(), own_inside_.clear();
   outer_scope_ = std::make_unique<Scope>(emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}}, Value{}, top);
   emitter_.hoist(*outer_scope_, std::uint64_t{1} << own_dim_ | std::uint64_t{1} << streamed_dim_);
   const Value last = context_.dim(own_count_) - 1;
   for (int c = 0; c < rows_of_thread; ++c) {
-    own_.push_back(min(first + first_row(thread) + c * row_step, last));
+    const Value own = first + first_row(thread) + c * row_step;
+    own_.push_back(min(own, last));
+    own_inside_.push_back(own <= last);
+    // Without any position of their own, threads load nothing.
+    const Value mask = sums_own_ && !own_count_.value() ? own_inside_.back() : Value{};
     own_scopes_.push_back(std::make_unique<Scope>(
-        emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}, {{own_dim_}, own_.back(), 1}}, Value{},
+        emitter_, std::vector<IndexGroup>{{parts.outer, outer, 1}, {{own_dim_}, own_.back(), 1}}, mask,
         outer_scope_.get()));
     if (!parts_.over_rows) bind_reductions(*own_scopes_.back(), own_.back(), 1, {});
     for (const int i : of_own_) emitter_.emit(i, *own_scopes_.back());
@@ -166,8 +172,13 @@ void WgmmaElementwise::make_weights(Value first) {
     if (parts_.over_rows) bind_reductions(streamed, here, pair, mask);
     for (const int value : made_of_streamed_) emitter_.emit(value, streamed);
     for (std::size_t c = 0; c < own_.size(); ++c) {
-      Scope point(emitter_, {{parts.outer, outer_, 1}, {{streamed_dim_}, here, pair}, {{own_dim_}, own_[c], 1}}, mask,
-                  &streamed);
+      Value exists = mask;
+      if (sums_own_ && !whole) {
+        const Value own = b_.broadcast(own_inside_[c], pair);
+        exists = mask ? mask && own : own;
+      }
+      Scope point(emitter_, {{parts.outer, outer_, 1}, {{streamed_dim_}, here, pair}, {{own_dim_}, own_[c], 1}},
+                  exists, &streamed);
       for (const int value : of_own_) point.bind(value, *own_scopes_[c]->find(value));
       for (std::size_t s = 0; s < sums.size(); ++s) {
         const int value = parts_.scores[s]->value;
@@ -175,12 +186,13 @@ void WgmmaElementwise::make_weights(Value first) {
       }
       for (std::size_t e = 0; e < parts_.outputs.size(); ++e) {
         const Value weight = b_.broadcast(emitter_.emit(parts_.outputs[e]->value, point), pair);
-        const Value there = mask ? b_.select(mask, weight, b_.constant(weight.type.scalar, 0, pair)) : weight;
+        const Value there = exists ? b_.select(exists, weight, b_.constant(weight.type.scalar, 0, pair)) : weight;
         b_.store(weights_[e], element(i, c), b_.cast(there, plan_.tile.held));
       }
     }
   };
   const auto made = [&](bool whole) { each_pair(first, [&](Value here, Value i) { make(whole, here, i); }); };
+  if (always_inside_) return made(true);
   b_.if_(all_inside(first), [&] { made(true); }, [&] { made(false); });
 }
 
@@ -188,9 +200,11 @@ void WgmmaElementwise::make_weights(Value first) {
 /// warpgroup's own positions.
 Value WgmmaElementwise::all_inside(Value first) {
   const ColumnBounds& bounds = plan_.attention.bounds;
-  const Value end = first + at_once_, all = end <= context_.dim(streamed_count_);
-  if (bounds.inside.empty()) return all;
+  const Value end = first + at_once_;
   const Value own = first_own_ + thread_ / kernel::warpgroup_threads * kernel::wgmma_rows;
+  Value all = end <= context_.dim(streamed_count_);
+  if (sums_own_) all = all && own + kernel::wgmma_rows <= context_.dim(own_count_);
+  if (bounds.inside.empty()) return all;
   const Value last_column = parts_.over_rows ? own + (kernel::wgmma_rows - 1) : end - 1;
   return all && last_column <= (parts_.over_rows ? first : own) + context_.dim(*bounds.upper);
 }

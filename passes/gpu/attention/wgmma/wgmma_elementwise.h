@@ -27,8 +27,9 @@ class WgmmaElementwise : private WgmmaPositions {
   void begin(kernel::Value first);
   /// Computes the weights of all output matmuls from the scores.
   void make_weights(kernel::Value first);
-  /// Returns the weights of an output matmul as a left operand of wgmma.
+  /// Returns the weights of an output matmul as a left operand of wgmma; the registers that hold them.
   kernel::Value weights(std::size_t output) const;
+  kernel::Buffer held_weights(std::size_t output) const { return weights_[output]; }
 
  private:
   void find_saved(int most_registers);
@@ -46,12 +47,14 @@ class WgmmaElementwise : private WgmmaPositions {
   ElementwiseEmitter& emitter_;
   const WgmmaOutputParts& parts_;
   int at_once_, own_dim_, streamed_dim_;
+  bool always_inside_;  ///< no tile has positions that do not exist or that a comparison excludes
+  bool sums_own_;       ///< matmuls sum over the thread's own positions too: weights past their end are zero
   Dim own_count_, streamed_count_;
   std::vector<int> of_streamed_, made_of_streamed_, of_own_;  ///< saved; computed from them at the scores; saved
   kernel::Value outer_, first_own_, thread_;
   std::unique_ptr<Scope> outer_scope_;
   std::vector<std::unique_ptr<Scope>> own_scopes_;
-  std::vector<kernel::Value> own_;  ///< positions
+  std::vector<kernel::Value> own_, own_inside_;  ///< positions; whether they exist, if matmuls sum over them
   std::vector<kernel::Var> scores_;
   std::vector<kernel::Buffer> saved_, weights_;
 };

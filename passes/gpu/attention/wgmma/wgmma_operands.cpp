@@ -62,9 +62,20 @@ void StationaryOperand::bring(Value outer, Value first, Value count, Value threa
   b_.for_loop(0, positions_ * chunks / threads, 1, one, kernel::LoopKind::unroll);
 }
 
+void StationaryOperand::clear(Value thread, int threads) {
+  constexpr int chunk = 8;
+  const Value zeros = b_.cast(b_.constant(tile_.compute, 0, chunk), tile_.held);
+  const Value end = b_.index(elements(positions_, known_depth_));
+  b_.for_loop(thread * chunk, end, threads * chunk, [&](Value at) { b_.store(shared_, at, zeros); });
+}
+
 kernel::SwizzledTiles StationaryOperand::rows_of_warpgroup(Value thread, int k) const {
   if (positions_ == kernel::wgmma_rows) return {shared_, k * positions_};
   return {shared_, thread / kernel::warpgroup_threads * kernel::swizzled_elements + k * positions_};
+}
+
+kernel::SwizzledTiles StationaryOperand::summed_positions(Value tile, int position) const {
+  return {shared_, tile * (positions_ * kernel::swizzle_side) + position * kernel::swizzle_side, true};
 }
 
 void StreamedOperand::map(const AttentionPlan& plan) {

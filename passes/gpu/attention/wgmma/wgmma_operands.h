@@ -31,11 +31,15 @@ class StationaryOperand {
   void hoist() { loader_.hoist(); }
   /// Call it in a block loop, outside the thread loops.
   void allocate(const char* name);
-  /// Stores the positions from `first` on; positions past the end repeat the last one of `count`. `threads` threads
-  /// do this before the pipeline, which makes the data visible to the warpgroups when it starts.
+  /// Stores the positions from `first` on; positions past the end repeat the last one of `count`, which must be
+  /// positive. `threads` threads do this before the pipeline, which makes the data visible to the warpgroups when it
+  /// starts.
   void bring(kernel::Value outer, kernel::Value first, kernel::Value count, kernel::Value thread, int threads);
+  void clear(kernel::Value thread, int threads);  ///< stores zeros instead
   /// Returns the 64 rows of the thread's warpgroup, from k on.
   kernel::SwizzledTiles rows_of_warpgroup(kernel::Value thread, int k) const;
+  /// Returns a right operand whose rows are the depth, from number `tile` times 64 on, summed over 64 positions.
+  kernel::SwizzledTiles summed_positions(kernel::Value tile, int position) const;
 
  private:
   kernel::Builder& b_;

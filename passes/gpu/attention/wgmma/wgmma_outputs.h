@@ -19,6 +19,8 @@ struct WgmmaOutputTile {
   int at_once;
   int stages;
   WgmmaBlocks blocks;
+  int rows = streamed;    ///< positions of a streamed tile
+  int ordered_lanes = 0;  ///< sums over columns per thread, if blocks add them to memory (see OrderedSums)
 };
 
 /// The operands and results of a wgmma attention kernel.
@@ -27,6 +29,10 @@ struct WgmmaOutputParts {
   std::vector<const AttentionParts::Score*> scores;  ///< that the outputs need
   std::vector<const AttentionParts::OutputProduct*> outputs;
   std::vector<const AttentionOperand*> streamed;  ///< without duplicates
+  /// A matmul over columns in a kernel of those over rows, whose blocks add to it in order; null if there is none. It
+  /// reads the value that output matmul `ordered_weights` reads. Its other operand are the columns of a score.
+  const AttentionParts::OutputProduct* ordered = nullptr;
+  std::size_t ordered_weights = 0, ordered_score = 0;
 
   std::vector<int> values() const;  ///< by output matmul: the value that it reads
   const AttentionOperand& stationary_operand(const AttentionParts::Score& score) const {
@@ -39,7 +45,23 @@ struct WgmmaOutputParts {
 };
 WgmmaOutputParts wgmma_output_parts(const AttentionPlan& plan, bool over_rows);
 
+/// Whether all positions of the tiles of rows, and of the columns of warpgroups, exist and no comparison excludes
+/// one.
+bool are_whole_tiles(const AttentionPlan& plan, int rows);
+
+/// Returns the parts of a kernel of all output matmuls, or why there is none.
+struct WgmmaGradientParts {
+  WgmmaOutputParts parts;
+  std::string why_not;
+};
+WgmmaGradientParts wgmma_gradient_parts(const AttentionPlan& plan);
+
 WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool over_rows);
+/// Plans one kernel for the matmuls over rows and those over columns (dK, dV and dQ): five matmuls per tile where two
+/// kernels have seven.
+WgmmaPlan<WgmmaOutputTile> plan_wgmma_gradients(const AttentionPlan& plan);
 KernelContext::Built lower_wgmma_outputs(const AttentionPlan& plan, bool over_rows, const WgmmaOutputTile& tile);
+/// Returns the kernel and one that clears the turns of its blocks before it.
+std::vector<KernelContext::Built> lower_wgmma_gradients(const AttentionPlan& plan, const WgmmaOutputTile& tile);
 
 }  // namespace lathe::gpu

@@ -69,9 +69,16 @@ std::string why_not(const AttentionPlan& plan, const WgmmaOutputParts& parts) {
 
 }  // namespace
 
+namespace {
+/// Returns the number of the first element that fulfils a condition, or the number of elements.
+template <class Elements, class Is>
+std::size_t number_of(const Elements& elements, const Is& is) {
+  return static_cast<std::size_t>(std::find_if(elements.begin(), elements.end(), is) - elements.begin());
+}
+}  // namespace
+
 std::size_t WgmmaOutputParts::streamed_number(const AttentionOperand& operand) const {
-  const auto same = [&](const AttentionOperand* one) { return same_elements(*one, operand); };
-  return static_cast<std::size_t>(std::find_if(streamed.begin(), streamed.end(), same) - streamed.begin());
+  return number_of(streamed, [&](const AttentionOperand* one) { return same_elements(*one, operand); });
 }
 
 std::vector<int> WgmmaOutputParts::values() const {
@@ -97,6 +104,126 @@ WgmmaOutputParts wgmma_output_parts(const AttentionPlan& plan, bool over_rows) {
       stream(parts.streamed_operand(score));
     }
   return parts;
+}
+
+bool are_whole_tiles(const AttentionPlan& plan, int rows) {
+  const auto whole = [](const Dim& count, int tile) { return count.value() && *count.value() % tile == 0; };
+  const AttentionProgram& attention = plan.attention;
+  return attention.bounds.inside.empty() && whole(attention.rows, rows) &&
+         whole(attention.column_count, kernel::wgmma_rows);
+}
+
+WgmmaGradientParts wgmma_gradient_parts(const AttentionPlan& plan) {
+  WgmmaGradientParts found{wgmma_output_parts(plan, true), ""};
+  WgmmaOutputParts& parts = found.parts;
+  const auto because = [&](const char* why) { return WgmmaGradientParts{parts, why}; };
+  for (const AttentionParts::OutputProduct& output : plan.attention.parts.outputs) {
+    if (output.over_rows) continue;
+    if (parts.ordered) return because("two products sum over the columns");
+    parts.ordered = &output;
+  }
+  if (!parts.ordered || parts.outputs.empty()) return because("no products sum over both rows and columns");
+  if (parts.ordered->divisor) return because("its sums over columns are divided by what rows reduce to");
+  const auto weights = [&](const auto* output) { return output->value == parts.ordered->value; };
+  const auto columns = [&](const auto* score) { return same_elements(score->columns, parts.ordered->other); };
+  parts.ordered_weights = number_of(parts.outputs, weights), parts.ordered_score = number_of(parts.scores, columns);
+  if (parts.ordered_weights == parts.outputs.size())
+    return because("the sums over columns have weights of their own");
+  if (parts.ordered_score == parts.scores.size()) return because("the sums over columns read no operand of a score");
+  return found;
+}
+
+namespace {
+
+/// Divides the sums over columns of a tile between the two warpgroups: by rows, or by depth. Returns why it cannot.
+std::string divide_ordered(const WgmmaOutputParts& parts, WgmmaOutputTile& tile) {
+  const std::int64_t depth = known(parts.ordered->depth);
+  if (depth < 1 || depth > kernel::wgmma_columns)
+    return fmt::format("sums over columns of {} elements, where registers have room for {}",
+                       parts.ordered->depth.to_string(), int{kernel::wgmma_columns});
+  tile.ordered_lanes = WgmmaSums::lanes(static_cast<int>(std::min<std::int64_t>(depth, kernel::swizzle_side)))[0];
+  if (depth > kernel::swizzle_side) return "";
+  tile.rows = 2 * WgmmaOutputTile::streamed;
+  const auto is_deep = [](const auto* operand) { return known(operand->size) > kernel::swizzle_side; };
+  return std::any_of(parts.streamed.begin(), parts.streamed.end(), is_deep)
+             ? "its sums over columns are less deep than its values"
+             : "";
+}
+
+}  // namespace
+
+namespace {
+
+/// Returns a text if there are known to be fewer blocks than multiprocessors: two kernels have more and smaller ones.
+std::string few_blocks(const AttentionPlan& plan, const WgmmaOutputTile& tile) {
+  const auto columns = plan.attention.column_count.value(), outer = plan.attention.parts.parallel.value();
+  if (!columns || !outer) return "";
+  const std::int64_t blocks = (*columns + tile.blocks.positions() - 1) / tile.blocks.positions() * *outer;
+  const int multiprocessors = plan.lowering.gpu.multiprocessors;
+  return blocks < multiprocessors ? fmt::format("{} blocks for {} multiprocessors", blocks, multiprocessors) : "";
+}
+
+/// Returns an estimate of the registers of a thread that multiplies `at_once` rows at a time.
+int gradient_registers(const AttentionPlan& plan, const WgmmaOutputParts& parts, const WgmmaOutputTile& tile) {
+  const int at_once = tile.at_once;
+  const ElementwiseProgram& program = plan.attention.program;
+  const NeededOfRows needed = needed_of_rows(plan, parts.values());
+  const AttentionRegisters& registers = attention_registers;
+  const bool is_masked = !plan.attention.column_count.value();
+  int found = WgmmaSums::registers(parts.outputs) + static_cast<int>(parts.scores.size()) * at_once / 2;
+  found += are_whole_tiles(plan, tile.rows) ? registers.others_of_whole_tiles : registers.others;
+  for (int i = 0; i < program.size(); ++i) {
+    if (!needed.all[i] || (program.depends[i] >> plan.attention.parts.columns_dim & 1) == 0) continue;
+    using Kind = ElementwiseInstruction::Kind;
+    if (program[i].kind == Kind::load && is_masked) found += registers.of_masked_load;
+    if (program[i].kind == Kind::random) found += registers.of_random * at_once / WgmmaOutputTile::streamed;
+  }
+  return found;
+}
+
+}  // namespace
+
+namespace {
+
+/// Chooses the registers of the threads that add to memory and the rows that the others multiply at a time: first as
+/// many as possible of both, then fewer registers, then fewer rows. Returns why none fit.
+std::string divide_registers(const AttentionPlan& plan, const WgmmaOutputParts& parts, WgmmaOutputTile& tile) {
+  const bool rows = std::all_of(parts.streamed.begin(), parts.streamed.end(),
+                                [&](const auto* operand) { return are_rows(*operand, plan.tile.held); });
+  const AttentionRegisters& registers = attention_registers;
+  int needed = 0, available = 0;
+  for (const int part : {1, 2})
+    for (const int finishing : {registers.finishing, registers.least_finishing}) {
+      // The rank of a block depends on the rows of a window, which takes the threads that add more registers.
+      if ((part > 1 && !rows) || (plan.attention.bounds.lower && finishing < registers.finishing)) continue;
+      tile.at_once = WgmmaOutputTile::streamed / part, tile.blocks.finishing = finishing;
+      needed = gradient_registers(plan, parts, tile), available = tile.blocks.registers(plan.lowering.gpu);
+      if (needed <= available) return "";
+    }
+  return fmt::format("a thread needs about {} registers, and has {}", needed, available);
+}
+
+}  // namespace
+
+WgmmaPlan<WgmmaOutputTile> plan_wgmma_gradients(const AttentionPlan& plan) {
+  const WgmmaGradientParts all = wgmma_gradient_parts(plan);
+  const WgmmaOutputParts& parts = all.parts;
+  WgmmaPlan<WgmmaOutputTile> found{std::nullopt, all.why_not};
+  if (found.why_not.empty()) found.why_not = why_not(plan, parts);
+  WgmmaOutputTile tile{WgmmaOutputTile::streamed, 0, {.warpgroups = 2, .at_once = 1, .finishers = 1}};
+  if (found.why_not.empty()) found.why_not = divide_ordered(parts, tile);
+  if (found.why_not.empty()) found.why_not = few_blocks(plan, tile);
+  if (!found.why_not.empty()) return found;
+  if (found.why_not = divide_registers(plan, parts, tile); !found.why_not.empty()) return found;
+  std::int64_t memory = 2 * std::int64_t{tile.rows} * tile.blocks.positions(), of_stage = 0;  // weights of two tiles
+  memory += std::int64_t{tile.blocks.consumers()} * tile.ordered_lanes * 2;                   // f32
+  for (const auto* score : parts.scores)
+    memory += StationaryOperand::elements(tile.blocks.positions(), static_cast<int>(known(score->depth)));
+  for (const AttentionOperand* operand : parts.streamed)
+    of_stage += StationaryOperand::elements(tile.rows, static_cast<int>(known(operand->size)));
+  tile.stages = stages_beside(plan.lowering, tile.blocks, memory, of_stage);
+  if (tile.stages == 0) return {std::nullopt, "its tiles are too large for shared memory"};
+  return {tile, ""};
 }
 
 WgmmaPlan<WgmmaOutputTile> plan_wgmma_outputs(const AttentionPlan& plan, bool over_rows) {

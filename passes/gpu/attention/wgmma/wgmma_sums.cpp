@@ -57,18 +57,22 @@ void WgmmaSums::scale(ScalarOp op, const std::vector<Value>& by) {
   }
 }
 
+void finish_sums(kernel::Builder& b, AttentionOutput& output, kernel::Buffer sums, int lanes, Value outer,
+                 Value position, Value depth, Value thread) {
+  const auto pair = [&](Value i) {
+    const Value own = position + WgmmaPositions::first_row(thread) + i % 2 * WgmmaPositions::row_step;
+    output.finish(outer, own, i / 2 * 8 + WgmmaPositions::first_column(thread) + depth, b.load(sums, i * 2, 2));
+  };
+  b.for_loop(0, lanes / 2, 1, pair, kernel::LoopKind::unroll);
+}
+
 void WgmmaSums::finish(Value outer, Value first, Value thread) {
   int first_depth = 0;
   for (const kernel::Var sums : sums_) {
     const int lanes = sums.type.lanes;
     const kernel::Buffer kept = b_.alloc(f32, lanes, kernel::Space::register_, "sums");
     b_.store(kept, 0, b_.get(sums));
-    const auto pair = [&](Value i) {
-      const Value position = first + WgmmaPositions::first_row(thread) + i % 2 * WgmmaPositions::row_step;
-      const Value depth = i / 2 * 8 + WgmmaPositions::first_column(thread) + first_depth;
-      output_.finish(outer, position, depth, b_.load(kept, i * 2, 2));
-    };
-    b_.for_loop(0, lanes / 2, 1, pair, kernel::LoopKind::unroll);
+    finish_sums(b_, output_, kept, lanes, outer, first, b_.index(first_depth), thread);
     first_depth += 2 * lanes;
   }
 }

@@ -9,6 +9,11 @@
 
 namespace lathe::gpu {
 
+/// Passes a thread's sums of 64 positions, from `position` on, to the epilogue, two adjacent depths at a time. `sums`
+/// are `lanes` elements in the layout of wgmma; their depths start at `depth`.
+void finish_sums(kernel::Builder& b, AttentionOutput& output, kernel::Buffer sums, int lanes, kernel::Value outer,
+                 kernel::Value position, kernel::Value depth, kernel::Value thread);
+
 /// An output matmul of an attention by warpgroups: 64 positions per warpgroup. The depth is split into parts with as
 /// many columns as one wgmma has; the last part has no more than needed. Weights are the left operand, in registers.
 class WgmmaSums {
