@@ -263,39 +263,40 @@ void renew_shared_memory() {
 }
 
 /// Runs one thread of the present block, or of one of a resident grid, ordered before the next launch.
-void work_on_block(std::size_t worker) {
-  const std::size_t threads = running->workers / running->blocks.size();
-  block = running->blocks[worker / threads].get();
-  running->with_launcher->meet(worker);
-  take_up(running);
+void work_on_block(Running& now, std::size_t worker) {
+  const std::size_t threads = now.workers / now.blocks.size();
+  block = now.blocks[worker / threads].get();
+  now.with_launcher->meet(worker);
+  take_up(&now);
   own_number = block->numbers[worker % threads];
   blockIdx = block->index;
   shim_start_copies(block->threads);
   if (own_number % shim_warpgroup_threads == 0) shim_start_products();
   const auto n = static_cast<unsigned>(own_number);
-  const auto x = static_cast<unsigned>(running->launch.block[0]), y = static_cast<unsigned>(running->launch.block[1]);
+  const auto x = static_cast<unsigned>(now.launch.block[0]), y = static_cast<unsigned>(now.launch.block[1]);
   threadIdx = {n % x, n / x % y, n / x / y};
-  running->launch.kernel(running->launch.arguments);
+  now.launch.kernel(now.launch.arguments);
   shim_land_own_copies();
-  pass_on(&running->workers);
-  running->with_launcher->meet(worker);
+  pass_on(&now.workers);
+  now.with_launcher->meet(worker);
 }
 
 /// Runs one thread of every block of a launch. If blocks wait for each other, of the first one only: the accesses of
 /// one OS thread in a block would happen before those of the next block, after its first barrier.
 void work_on_launch(std::size_t worker) {
-  const long long* const grid = running->launch.grid;
-  const long long turns = running->launch.is_resident ? 1 : grid[0] * grid[1] * grid[2];
-  for (long long i = 0; i < turns && !running->blocks[0]->orders_blocks; ++i) work_on_block(worker);
+  Running& now = *running;  // the next launch may begin before the loop ends
+  const long long* const grid = now.launch.grid;
+  const long long turns = now.launch.is_resident ? 1 : grid[0] * grid[1] * grid[2];
+  for (long long i = 0; i < turns && !now.blocks[0]->orders_blocks; ++i) work_on_block(now, worker);
 }
 
 /// Starts OS threads for one block.
-void start_threads(std::size_t count) {
-  const auto work = [](std::size_t worker) {
-    work_on_block(worker);
+void start_threads(Running& now) {
+  const auto work = [&now](std::size_t worker) {
+    work_on_block(now, worker);
     if (agent) __tsan_destroy_fiber(std::exchange(agent, nullptr));
   };
-  for (std::size_t i = 0; i < count; ++i) std::thread(work, i).detach();
+  for (std::size_t i = 0; i < now.workers; ++i) std::thread(work, i).detach();
 }
 
 constexpr unsigned most_threads = 2048;
@@ -414,7 +415,7 @@ int shim_run(const ShimLaunch& launch) {
     }
     ++blocks_started;
     renew_shared_memory();
-    if (own.blocks[0]->orders_blocks) start_threads(own.workers);
+    if (own.blocks[0]->orders_blocks) start_threads(own);
     own.with_launcher->meet(own.workers);
     own.with_launcher->meet(own.workers);
   }
