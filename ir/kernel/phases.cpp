@@ -26,6 +26,8 @@ bool can_be_phase(const Kernel& kernel) {
   std::int64_t threads[3] = {1, 1, 1};
   bool is_known = !kernel.parallel_loop();
   for_each_statement(kernel.body, [&](const Statement& s) {
+    const IntrinsicRecord* const record = record_of(kernel, s);
+    if (record && record->orders_blocks) is_known = false;  // blocks of a phase have no order
     const auto* loop = std::get_if<Loop>(&s.node);
     if (!loop || loop->kind < LoopKind::thread_x) return;
     const Instruction &lo = value(kernel, loop->lo), &hi = value(kernel, loop->hi), &step = value(kernel, loop->step);

@@ -50,11 +50,12 @@ struct IntrinsicTraits {
   std::string_view name;  ///< as printed
   OperandCount args{}, buffers{}, vars{};
   std::size_t attributes = 0;
-  bool of_map = false;       ///< has a tensor map
-  bool gives_value = false;  ///< if false, its type is no_value
-  bool is_pure = false;      ///< its value depends only on its args
-  bool runs_kernel = false;  ///< runs one of Kernel::phase_kernels (ir/kernel/phases.h)
-  bool passes_on = false;    ///< its value is that of its first arg in some thread
+  bool of_map = false;         ///< has a tensor map
+  bool gives_value = false;    ///< if false, its type is no_value
+  bool is_pure = false;        ///< its value depends only on its args
+  bool runs_kernel = false;    ///< runs one of Kernel::phase_kernels (ir/kernel/phases.h)
+  bool orders_blocks = false;  ///< waits for other blocks of the launch
+  bool passes_on = false;      ///< its value is that of its first arg in some thread
   Together together = Together::thread;
   ProducedBy produced_by = ProducedBy::no_producer;
   OfSums sums = OfSums::nothing;

@@ -8,8 +8,12 @@
 
 namespace lathe::kernel {
 
-constinit const IntrinsicRecord wait_block_turn_record = intrinsic_record<WaitBlockTurn>(
-    {.name = "wait_block_turn", .args = {2, 2}, .buffers = {1, 1}, .together = Together::warpgroup});
+constinit const IntrinsicRecord wait_block_turn_record =
+    intrinsic_record<WaitBlockTurn>({.name = "wait_block_turn",
+                                     .args = {2, 2},
+                                     .buffers = {1, 1},
+                                     .orders_blocks = true,
+                                     .together = Together::warpgroup});
 constinit const IntrinsicRecord add_in_turn_record = intrinsic_record<AddInTurn>(
     {.name = "add_in_turn", .args = {2, 2}, .buffers = {1, 1}, .parameter_alignment = 16});
 constinit const IntrinsicRecord pass_block_turn_record = intrinsic_record<PassBlockTurn>(
