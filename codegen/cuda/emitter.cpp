@@ -47,6 +47,22 @@ struct BlockPlace {
 constexpr BlockPlace in_grid{},
     in_phase{.block = "phase.block", .thread = "phase.thread", .barrier = "phase.barrier();"};
 
+/// The index of a block or a thread along the axis of a loop: "threadIdx.x".
+std::string axis_index(std::string_view indices, const kernel::Loop& s) {
+  return fmt::format("{}.{}", indices, axes[axis_of(s.kind)]);
+}
+
+/// Returns by variable whether an intrinsic adds to it.
+std::vector<bool> summed_later(const Kernel& kernel) {
+  std::vector<bool> summed(kernel.vars.size());
+  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+    const Instruction* in = kernel::intrinsic_operation(kernel, s);
+    if (!in || kernel::record_of(*in)->sums != kernel::OfSums::adds_later) return;
+    for (const kernel::VarId var : in->machine->vars) summed[static_cast<std::size_t>(var)] = true;
+  });
+  return summed;
+}
+
 class Emitter : RegionText {
  public:
   Emitter(const Kernel& kernel, const GpuInfo& gpu, Indices indices)
@@ -55,15 +71,10 @@ class Emitter : RegionText {
         mapping_(mapping_of(kernel, gpu)),
         accesses_(kernel),
         indices_(kernel, gpu, indices),
-        inlined_(used_once(kernel)) {
+        inlined_(used_once(kernel)),
+        summed_(summed_later(kernel)) {
     values_.resize(kernel.values.size());
     vars_.resize(kernel.vars.size());
-    summed_.resize(kernel.vars.size());
-    kernel::for_each_statement(kernel.body, [this](const kernel::Statement& s) {
-      const Instruction* in = kernel::intrinsic_operation(kernel_, s);
-      if (!in || kernel::record_of(*in)->sums != kernel::OfSums::adds_later) return;
-      for (const kernel::VarId var : in->machine->vars) summed_[at(var)] = true;
-    });
     for (const BufferInfo& buffer : kernel.buffers) buffers_.push_back(names_.take(buffer.name));
     for (const std::string& dim : kernel.dims) dims_.push_back(names_.take(dim));
     for (const kernel::TensorMap& map : kernel.maps)
@@ -311,11 +322,6 @@ class Emitter : RegionText {
     shared("u64", "block_number", sizeof(std::uint64_t), 1, 16, at_end);
     const std::string number = fmt::format("next_block({}, block_number)", buffers_[at(mapping_.started)]);
     mapped_loop(s, index, number, false);
-  }
-
-  /// The index of a block or a thread along the axis of a loop: "threadIdx.x".
-  static std::string axis_index(std::string_view indices, const kernel::Loop& s) {
-    return fmt::format("{}.{}", indices, axes[axis_of(s.kind)]);
   }
 
   /// One iteration per block or thread; those beyond the bound are idle.

@@ -27,7 +27,9 @@ int divisions(const ir::Graph& graph, bool warpgroups) {
   const Program program = (warpgroups ? lower_gpu_sm_90a : lower_gpu)(passed, {});
   int found = 0, kernels = 0;
   for (const kernel::Kernel& kernel : program.kernels) {
-    if (kernel.name.find("_attention_columns_") == std::string::npos) continue;
+    if (kernel.name.find("_attention_columns_") == std::string::npos &&
+        kernel.name.find("_attention_gradients_") == std::string::npos)
+      continue;
     ++kernels;
     for (const kernel::Instruction& in : kernel.values)
       if (divides(in) && kernel.values[static_cast<std::size_t>(in.args[1])].op != kernel::Opcode::constant) ++found;
