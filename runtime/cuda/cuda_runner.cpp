@@ -276,8 +276,8 @@ void CudaRunner::bind(const DimBindings& dims) {
   bound_ = std::move(made);
 }
 
-/// Kernels of phases replace launches, unless one of these is skipped at these sizes, or their blocks cannot be
-/// resident.
+/// Kernels of phases replace launches, unless one of the launches is skipped at these sizes, or the blocks of the
+/// kernel cannot be resident.
 void CudaRunner::choose_joined(Bound& bound) const {
   for (std::size_t j = 0; j < program_.joined.size(); ++j) {
     const auto& [first, end, launch] = program_.joined[j];

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int most_named_barriers = 15;  // of a block, besides that of __syncthreads
 /// Threads of a multiprocessor that ptxas has to leave registers for: 128 each. GEMVs of 8 rows need that many, and
-/// loads of so many threads in flight suffice for the bandwidth of memory.
+/// loads of that many threads in flight suffice for the bandwidth of memory.
 constexpr int resident_threads = 512;
 
 int held_threads(const Mapping& mapping) {

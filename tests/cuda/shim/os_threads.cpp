@@ -83,8 +83,8 @@ void take_up(const void* position) { __tsan_acquire(const_cast<void*>(position))
 std::size_t blocks_started = 0;
 bool is_grid_resident = false;
 
-/// Returns a position that other blocks do not have, in memory that is never accessed: what orders the threads of one
-/// block does not order them and those of the next block, which has the same barriers. Blocks of a resident grid have
+/// Returns a position that other blocks do not have, in memory that is never accessed: a barrier orders the threads
+/// of one block, and not the threads of the next block, which has the same barriers. Blocks of a resident grid have
 /// their own.
 const void* of_block(const void* position) {
   if (is_grid_resident) return position;

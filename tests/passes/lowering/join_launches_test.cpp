@@ -130,7 +130,7 @@ TEST_CASE("prefetch plan: each element once, in order, at most a window ahead of
   PrefetchPlan plan({{1, 10, 2048, 4}, {2, 11, 10240, 4}, {4, 12, 2048, 4}}, 16 << 10);
   CHECK(plan.before(1) == std::vector<Range>{{10, 0, 2048}, {11, 0, 2048}});
   CHECK(plan.before(2) == std::vector<Range>{{11, 2048, 2048}});
-  // What phase 2 has read itself is not prefetched.
+  // Weights that phase 2 has read itself are not prefetched.
   CHECK(plan.before(3) == std::vector<Range>{{12, 0, 2048}});
   CHECK(plan.before(4).empty());
   CHECK(plan.before(5).empty());

@@ -44,7 +44,7 @@ std::span<const importing::OpRecord> aten_bag_ops();
 std::span<const importing::OpRecord> aten_complex_ops();
 std::span<const importing::OpRecord> aten_fourier_ops();
 std::span<const importing::OpRecord> aten_size_ops();
-/// Other names of these ops.
+/// Other names of the ops above.
 std::span<const importing::OpAlias> aten_aliases();
 /// The group of the domain higher_order.
 std::span<const importing::OpRecord> control_flow_ops();

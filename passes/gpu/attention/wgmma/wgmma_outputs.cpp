@@ -19,7 +19,7 @@ using kernel::Var;
 namespace {
 
 /// Bytes of the rows of the heads whose blocks take turns, and how many heads at most: most of the 50 MB of L2 of an
-/// H100 or H200, and about as many as there are multiprocessors.
+/// H100 or H200, and about one head for each of its multiprocessors.
 constexpr std::int64_t bytes_of_group = 32 << 20, most_heads = 128;
 
 class WgmmaOutputs {

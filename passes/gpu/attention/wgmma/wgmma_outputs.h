@@ -30,7 +30,7 @@ struct WgmmaOutputParts {
   std::vector<const AttentionParts::OutputProduct*> outputs;
   std::vector<const AttentionOperand*> streamed;  ///< without duplicates
   /// A matmul over columns in a kernel of those over rows, whose blocks add to it in order; null if there is none. It
-  /// reads the value that output matmul `ordered_weights` reads. Its other operand are the columns of a score.
+  /// reads the value that output matmul `ordered_weights` reads. Its other operand is that of the columns of a score.
   const AttentionParts::OutputProduct* ordered = nullptr;
   std::size_t ordered_weights = 0, ordered_score = 0;
 

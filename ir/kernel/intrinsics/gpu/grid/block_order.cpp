@@ -32,8 +32,8 @@ Instruction PassBlockTurn::instruction() const {
 namespace {
 
 /// Checks the turns of a whole kernel: every wait is followed, among the same statements, by the end of the same
-/// turn, and no turn is inside another one (block_turn_pairs); what is both read and written in turns is accessed in
-/// turns alone, and the counters by these operations alone (block_turn_buffers).
+/// turn, and no turn is inside another one (block_turn_pairs); a buffer that is both read and written in turns is
+/// accessed in turns alone, and the counters by these operations alone (block_turn_buffers).
 class Turns {
  public:
   explicit Turns(const PlaceRules& rules)

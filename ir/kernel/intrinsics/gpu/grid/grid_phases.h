@@ -26,8 +26,8 @@ struct RunPhase {
 };
 extern const IntrinsicRecord run_phase_record;
 
-/// A barrier of all threads of all blocks of a launch: what any thread wrote to a parameter before it is read by any
-/// thread after it.
+/// A barrier of all threads of all blocks of a launch: writes of any thread to parameters before it are visible to
+/// every thread after it.
 struct GridBarrier {
   static GridBarrier of(const Instruction&) { return {}; }
   Instruction instruction() const;
