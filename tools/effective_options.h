@@ -12,4 +12,8 @@ namespace lathe::tools {
 void require_effective(const CLI::App& command, const std::set<std::string>& effective, std::string_view on,
                        std::string_view hint = "leave it out");
 
+/// The same for a given option that is in `refused`.
+void refuse_options(const CLI::App& command, const std::set<std::string>& refused, std::string_view on,
+                    std::string_view hint = "leave it out");
+
 }  // namespace lathe::tools

@@ -71,6 +71,13 @@ TEST_CASE("program errors: writes in place that other values see") {
   CHECK_THAT(error_of(sliced),
              Contains("the op aten.fill_.Scalar, which writes to an input, a parameter, or a tensor "
                       "with views that are read later: "));
+  // A slice that is defined as a slice of itself ends in an error, not in an endless search for the value around it.
+  ProgramFile cyclic("sliced");
+  cyclic.replace(graph, R"("outputs": [{"as_tensor": {"name": "slice_8"}}])",
+                 R"("outputs": [{"as_tensor": {"name": "slice_7"}}])");
+  cyclic.replace(graph, R"({"as_tensor": {"name": "slice_8"}}, "kind": 1}, {"name": "src")",
+                 R"({"as_tensor": {"name": "slice_7"}}, "kind": 1}, {"name": "src")");
+  CHECK(error_of(cyclic) != "no error");
   ProgramFile shared("written");
   shared.replace(weights, "\"path_name\": \"weight_0\"", "\"path_name\": \"weight_1\"");
   CHECK_THAT(error_of(shared), Contains("model.pt2: 'total' is written in place, and 'rows' has the same memory"));

@@ -9,6 +9,7 @@
 #include "passes/transforms/sizes/known_sizes.h"
 #include "runtime/files/tensors/tensor_file.h"
 #include "tools/commands/commands.h"
+#include "tools/effective_options.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/number_option.h"
@@ -67,17 +68,12 @@ void run(const ExportOptions& options) {
 /// Throws UserError [usage] for an option that has no effect on this kind of file.
 void require_effects(const CLI::App& command, const ExportOptions& options) {
   const bool is_folder = is_model_folder(options.file);
-  const std::set<std::string> of_folders{"--part", "--dtype", "--inputs"};
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->count() == 0) continue;
-    const std::string& name = option->get_name();
-    if (!is_folder && of_folders.contains(name))
-      throw UserError(fmt::format("{} has no effect on {}, which is one graph", name, options.file), "usage",
-                      "leave it out, or give a model directory");
-    if (is_folder && (name == "--ops" || name == "--fix-dim"))
-      throw UserError(fmt::format("{} has no effect on {}", name, options.file), "usage",
-                      name == "--ops" ? "leave it out: only IR text has ops of libraries" : "give --dim instead");
-  }
+  if (!is_folder)
+    return refuse_options(command, {"--part", "--dtype", "--inputs"},
+                          fmt::format("{}, which is one graph", options.file),
+                          "leave it out, or give a model directory");
+  refuse_options(command, {"--ops"}, options.file, "leave it out: only IR text has ops of libraries");
+  refuse_options(command, {"--fix-dim"}, options.file, "give --dim instead");
 }
 
 void add_folder_options(CLI::App& command, ExportOptions& options) {

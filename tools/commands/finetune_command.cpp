@@ -10,6 +10,7 @@
 #include "runtime/cache/disk_cache.h"
 #include "runtime/files/paths.h"
 #include "tools/commands/commands.h"
+#include "tools/effective_options.h"
 #include "tools/environment.h"
 #include "tools/options/adapter_options.h"
 #include "tools/options/division.h"
@@ -98,13 +99,8 @@ void require_effect(const CLI::App& command, bool is_imported) {
                       "--accumulate",   "--context",       "--pack",        "--sample-prompt",
                       "--sample-every", "--sample-tokens", "--sample-chat", "--mesh",
                       "--split",        "--parameters",    "--watchdog",    "--mpi"};
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
-    if (option->count() == 0 || !(is_imported ? for_directories : for_imports).contains(name)) continue;
-    throw UserError(
-        fmt::format("{} has no effect on {}", name, is_imported ? "an ONNX or a .pt2 file" : "a model directory"),
-        "usage", "leave it out");
-  }
+  refuse_options(command, is_imported ? for_directories : for_imports,
+                 is_imported ? "an ONNX or a .pt2 file" : "a model directory");
 }
 
 /// Trains an ONNX or a .pt2 file.

@@ -1,5 +1,7 @@
 #include "models/import/ops/whole_resize.h"
 
+#include <fmt/core.h>
+
 #include "frontend/ops/derived_ops.h"
 
 namespace lathe::importing {
@@ -30,10 +32,14 @@ Tensor interpolated(const Tensor& x, int axis, std::int64_t factor) {
   return stack(phases, axis + 1).reshape(shape);
 }
 
-std::optional<std::int64_t> exact_divisor(double factor) {
+std::optional<Dim> exact_part(const OpCall& call, const Dim& size, double factor) {
   constexpr std::int64_t most = 4096;
-  for (std::int64_t k = 2; k <= most; k *= 2)
-    if (factor * static_cast<double>(k) == 1) return k;
+  for (std::int64_t k = 2; k <= most; k *= 2) {
+    if (factor * static_cast<double>(k) != 1) continue;
+    if (std::optional<Dim> part = size.divided_by(k)) return part;
+    call.fail_size(fmt::format("the size {} is not known to be a multiple of {}", size.to_string(), k),
+                   needed_multiple(size, k));
+  }
   return std::nullopt;
 }
 

@@ -15,8 +15,9 @@ Tensor repeated(const Tensor& x, int axis, std::int64_t factor);
 /// i + (p + 0.5) / factor - 0.5. Outputs before the first center and after the last one have its value.
 Tensor interpolated(const Tensor& x, int axis, std::int64_t factor);
 
-/// Returns k for a factor of 1 / k, where k is a power of two of at least 2, so that the factor is exact.
-std::optional<std::int64_t> exact_divisor(double factor);
+/// Returns size / k for a factor of 1 / k, where k is a power of two of at least 2, so that the factor is exact;
+/// nothing for other factors. Throws [import_size] for a size that is not known to be a multiple of k.
+std::optional<Dim> exact_part(const OpCall& call, const Dim& size, double factor);
 
 /// Returns element `at` of each group of `divisor` adjacent elements of a dim, whose size is a multiple of it.
 Tensor element_of_groups(const Tensor& x, int axis, std::int64_t divisor, std::int64_t at);

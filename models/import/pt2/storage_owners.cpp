@@ -149,7 +149,8 @@ void StorageOwners::add(const NodePart& node, const importing::OpRecord* record)
     (storage.names.contains(node.arguments[0].value.text) ? storage.names : storage.views).insert(name);
     return;
   }
-  if (record && from.size() == 1 && (record->name == "slice.Tensor" || record->name == "select.int"))
+  if (record && from.size() == 1 && !node.results.empty() &&
+      (record->name == "slice.Tensor" || record->name == "select.int"))
     slices_[node.results[0].text] = &node;
   const auto note = [&](const std::string& name) {
     if (!shares) return define(name, Storage::Kind::temporary);
@@ -166,7 +167,7 @@ std::vector<const NodePart*> StorageOwners::slices_to(const std::string& name, c
   std::vector<const NodePart*> slices;
   for (const std::string* at = &name; !storage.names.contains(*at); at = &slices.back()->arguments[0].value.text) {
     const auto found = slices_.find(*at);
-    if (found == slices_.end()) return {};
+    if (found == slices_.end() || slices.size() == slices_.size()) return {};  // also for a file that defines a cycle
     slices.push_back(found->second);
   }
   std::ranges::reverse(slices);
@@ -194,19 +195,17 @@ StorageOwners::Written StorageOwners::write(const NodePart& node) {
   const auto is_on_path = [&](const std::string& name) {
     return std::ranges::any_of(slices, [&](const NodePart* slice) { return slice->results[0].text == name; });
   };
-  bool is_rest_read = false;
+  bool is_rest_read = std::ranges::any_of(slices, [&](const NodePart* slice) {
+    const std::string& name = slice->results[0].text;
+    return name != target && is_read_later(name);
+  });
   for (const std::size_t number : shared) {
     const Storage& storage = storages_[number];
     const auto is_seen = [&](const std::string& name) {
       return name != target && !is_on_path(name) && is_read_later(name);
     };
     if (storage.kind == Storage::Kind::input || std::ranges::any_of(storage.views, is_seen)) return {};
-    is_rest_read = is_rest_read || storage.kind == Storage::Kind::kept ||
-                   std::ranges::any_of(storage.names, is_seen) ||
-                   std::ranges::any_of(slices, [&](const NodePart* slice) {
-                     const std::string& name = slice->results[0].text;
-                     return name != target && is_read_later(name);
-                   });
+    is_rest_read = is_rest_read || storage.kind == Storage::Kind::kept || std::ranges::any_of(storage.names, is_seen);
   }
   if (is_whole) return write_whole(*shared.begin(), result);
   if (is_rest_read && slices.empty()) return {};

@@ -10,6 +10,7 @@
 #include "ir/support/syntax/commas.h"
 #include "tools/commands/commands.h"
 #include "tools/commands/compile/emit_options.h"
+#include "tools/effective_options.h"
 #include "tools/options/arguments.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
@@ -42,10 +43,7 @@ void require_effects(const CLI::App& command, bool is_library) {
   const std::set<std::string> of_libraries{"--prefix",        "--max",     "--dim",
                                            "--part",          "--dtype",   "--evaluation",
                                            "--embed-weights", "--weights", "--packed-weights"};
-  for (const CLI::Option* option : command.get_options())
-    if (!is_library && option->count() > 0 && of_libraries.contains(option->get_name()))
-      throw UserError(fmt::format("{} has no effect on CUDA code", option->get_name()), "usage",
-                      "leave it out, or give --emit=archive,header");
+  if (!is_library) refuse_options(command, of_libraries, "CUDA code", "leave it out, or give --emit=archive,header");
 }
 
 /// Returns --target with the prefix of GPUs: sm_90a becomes cuda:sm_90a.

@@ -146,9 +146,7 @@ void require_effects(const CLI::App& command, const DumpOptions& options) {
                                 : options.dot        ? "Graphviz DOT"
                                 : options.short_form ? "--short"
                                                      : "";
-  if (form.empty() || !(options.no_locations || options.strides)) return;
-  throw UserError(fmt::format("{} has no effect on {}", options.strides ? "--strides" : "--no-locations", form),
-                  "usage", "leave it out");
+  if (!form.empty()) refuse_options(command, {"--strides", "--no-locations"}, form);
 }
 
 std::string dump(const ir::Graph& graph, const DumpOptions& options) {

@@ -19,6 +19,7 @@
 #include "passes/shard/explain/explain_splits.h"
 #include "runtime/target.h"
 #include "tools/commands/commands.h"
+#include "tools/effective_options.h"
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/options/division.h"
@@ -103,8 +104,7 @@ std::string choose_way_of_keys(const ShardOptions& options, const ir::Graph& gra
 void require_effects(const CLI::App& command, const ShardOptions& options) {
   if (!options.predict && command.get_option("--grow")->count() > 0)
     throw UserError("--grow has no effect without --predict", "usage", "add --predict, or leave it out");
-  if (options.no_locations && (options.explain || options.predict))
-    throw UserError("--no-locations has no effect on --explain and --predict", "usage", "leave it out");
+  if (options.explain || options.predict) refuse_options(command, {"--no-locations"}, "--explain and --predict");
 }
 
 void run(const ShardOptions& options) {

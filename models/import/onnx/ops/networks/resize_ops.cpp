@@ -103,22 +103,17 @@ void take_scales(const OpCall& call, std::vector<ResizedAxis>& axes) {
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (!(scales[i] > 0)) call.fail("a scale is not positive", "import_operand");
     axes[i].scale = scales[i];
-    if (const auto divisor = importing::exact_divisor(scales[i]); divisor && !axes[i].size.value()) {
-      const std::optional<Dim> quotient = axes[i].size.divided_by(*divisor);
-      if (!quotient)
-        call.fail_size(
-            fmt::format("the size {} is not known to be a multiple of {}", axes[i].size.to_string(), *divisor),
-            importing::needed_multiple(axes[i].size, *divisor));
-      axes[i].parts = *quotient;
+    if (axes[i].size.value()) {
+      axes[i].outputs = static_cast<std::int64_t>(std::floor(static_cast<double>(axes[i].inputs) * scales[i]));
       continue;
     }
-    if (!axes[i].size.value()) {
-      if (scales[i] < 1 || scales[i] > 4096 || scales[i] != std::floor(scales[i]))
-        fail_unknown(call, axes[i], fmt::format("{} times as large", scales[i]));
-      axes[i].factor = static_cast<std::int64_t>(scales[i]);
+    if (const auto part = importing::exact_part(call, axes[i].size, scales[i])) {
+      axes[i].parts = *part;
       continue;
     }
-    axes[i].outputs = static_cast<std::int64_t>(std::floor(static_cast<double>(axes[i].inputs) * scales[i]));
+    if (scales[i] < 1 || scales[i] > 4096 || scales[i] != std::floor(scales[i]))
+      fail_unknown(call, axes[i], fmt::format("{} times as large", scales[i]));
+    axes[i].factor = static_cast<std::int64_t>(scales[i]);
   }
 }
 

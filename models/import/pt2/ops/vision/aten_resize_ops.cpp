@@ -41,11 +41,7 @@ NewSize scaled_size(const OpCall& call, const Dim& size, double factor) {
     const bool is_exact = static_cast<double>(*size.value()) * factor == wanted;
     return {whole, is_exact ? std::nullopt : std::optional(factor)};
   }
-  if (const auto divisor = importing::exact_divisor(factor)) {
-    if (const std::optional<Dim> quotient = size.divided_by(*divisor)) return {*quotient};
-    call.fail_size(fmt::format("the size {} is not known to be a multiple of {}", size.to_string(), *divisor),
-                   importing::needed_multiple(size, *divisor));
-  }
+  if (const auto part = importing::exact_part(call, size, factor)) return {*part};
   if (!(factor >= 1 && factor < 0x1p31) || factor != std::floor(factor))
     call.fail(fmt::format("the factor {} does not give a whole size", factor), "import_size");
   return {size * Dim(static_cast<std::int64_t>(factor))};
