@@ -56,7 +56,7 @@ LATHE_FUNCTION void expect_global(const T* p) {
 }
 LATHE_FUNCTION i64 block_count(i64 lo, i64 hi, i64 step) { return lo >= hi ? 0 : (hi - lo - 1) / step + 1; }
 
-/// Hands out the blocks of a phase, of x * y * z threads each. `beside` of them run at a time in a block of the grid,
+/// Hands out the blocks of a phase, of x * y * z threads each. A block of the grid runs `beside` of them at a time,
 /// each in `held` of its threads. All threads of a block of the phase get the same blocks.
 template <int x, int y, int z, int held, int beside, int block_threads, int shared_bytes, int axes>
 struct PhaseBlock {
@@ -118,7 +118,7 @@ struct ResidentGrid {
     return shim_grid_word(word);
 #endif
   }
-  /// What the threads of this block have written is visible to threads that have waited.
+  /// Makes the writes of all threads of this block visible to threads that have waited.
   LATHE_FUNCTION void arrive() {
     __syncthreads();
     has_arrived = true;

@@ -115,6 +115,33 @@ void check_left_out(const ir::Graph& graph, const ProgramInterpreter& program,
     }
 }
 
+void check_cuda_text(std::span<const WgmmaCase> cases, const MakeGraph& make, std::int64_t columns, int repeats) {
+  std::vector<ir::Graph> graphs;
+  std::vector<ProgramInterpreter> programs;
+  std::vector<kernel::Kernel> kernels;
+  for (const WgmmaCase& c : cases) {
+    graphs.push_back(make(c.variant, c.depth, c.values));
+    programs.push_back(fused_by_wgmma(graphs.back()));
+    const auto& own = programs.back().program().kernels;
+    kernels.insert(kernels.end(), own.begin(), own.end());
+  }
+  const auto host = HostCuda::build(kernels);
+  if (!host) return;
+  const auto by = [&](std::uint64_t seed) {
+    return [&host, seed](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, seed); };
+  };
+  for (std::size_t i = 0; i < graphs.size(); ++i) {
+    INFO(cases[i].what);
+    const Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", cases[i].length}, {"T", columns}});
+    check_attention(graphs[i], arguments, programs[i], by(3));
+    const Tensors once = programs[i].run(arguments, by(4));
+    for (int repeat = 0; repeat < repeats; ++repeat) {
+      const Tensors again = programs[i].run(arguments, by(static_cast<std::uint64_t>(5 + repeat)));
+      for (const auto& [name, value] : once) CHECK(error_of(value, again.at(name)) == 0);
+    }
+  }
+}
+
 void check_resources(std::span<const kernel::Kernel> kernels) {
   const auto nvrtc = local_nvrtc();
   if (!nvrtc) return;

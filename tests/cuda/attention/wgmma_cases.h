@@ -42,6 +42,10 @@ void check_cases(std::span<const WgmmaCase> cases, const MakeGraph& make,
                  const kernel::Kernel* (*kernel_of)(const ProgramInterpreter&),
                  ProgramInterpreter (*lower)(const ir::Graph&) = fused_by_wgmma);
 
+/// Runs the CUDA text of each case with T = `columns`: results are close to those of the unfused graph, and have the
+/// same bits for `repeats` further orders of blocks and threads.
+void check_cuda_text(std::span<const WgmmaCase> cases, const MakeGraph& make, std::int64_t columns, int repeats);
+
 /// One head, [S, d], causal with a padding mask.
 inline const PatternVariant causal_and_padded = {
     .layout = Layout::flat, .mask = Mask::both_and, .types = Types::bf16};

@@ -3,7 +3,6 @@
 #include "tests/cuda/attention/attention_cases.h"
 #include "tests/cuda/attention/forward_attention.h"
 #include "tests/cuda/attention/wgmma_cases.h"
-#include "tests/cuda/host/host_cuda.h"
 #include "tests/support/tensors/compare_tensors.h"
 
 /// Attention backward in one kernel (dK, dV and dQ) by the warpgroups of sm_90a, whose blocks add to dQ in order.
@@ -41,7 +40,6 @@ const WgmmaCase cases[] = {
      300},
 };
 
-ir::Graph graph_of(const WgmmaCase& c) { return attention_in_a_model(c.variant, c.depth, c.values); }
 ir::Graph in_a_model(const PatternVariant& variant, std::int64_t depth, std::int64_t values) {
   return attention_in_a_model(variant, depth, values);
 }
@@ -53,30 +51,7 @@ TEST_CASE("attention gradients in one kernel: masks, layouts, head sizes, ragged
 }
 
 TEST_CASE("attention gradients in one kernel: the CUDA text has the same bits in any order of the blocks") {
-  std::vector<ir::Graph> graphs;
-  std::vector<ProgramInterpreter> programs;
-  std::vector<kernel::Kernel> kernels;
-  for (const WgmmaCase& c : cases) {
-    graphs.push_back(graph_of(c));
-    programs.push_back(fused_by_wgmma(graphs.back()));
-    const auto& own = programs.back().program().kernels;
-    kernels.insert(kernels.end(), own.begin(), own.end());
-  }
-  const auto host = HostCuda::build(kernels);
-  if (!host) return;
-  const auto by = [&](std::uint64_t seed) {
-    return [&host, seed](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, seed); };
-  };
-  for (std::size_t i = 0; i < graphs.size(); ++i) {
-    INFO(cases[i].what);
-    const Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", cases[i].length}, {"T", 331}});
-    check_attention(graphs[i], arguments, programs[i], by(3));
-    const Tensors once = programs[i].run(arguments, by(4));
-    for (std::uint64_t seed = 5; seed < 8; ++seed) {
-      const Tensors again = programs[i].run(arguments, by(seed));
-      for (const auto& [name, value] : once) CHECK(error_of(value, again.at(name)) == 0);
-    }
-  }
+  check_cuda_text(cases, in_a_model, 331, 3);
 }
 
 TEST_CASE("attention gradients in one kernel: rows are skipped if that does not change the result") {

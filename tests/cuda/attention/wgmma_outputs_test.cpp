@@ -113,27 +113,7 @@ TEST_CASE("attention backward by warpgroups: with row sums from the result, no o
 }
 
 TEST_CASE("attention backward by warpgroups: the CUDA text is deterministic, close to the unfused graph") {
-  std::vector<ir::Graph> graphs;
-  std::vector<ProgramInterpreter> programs;
-  std::vector<kernel::Kernel> kernels;
-  for (const WgmmaCase& c : cases) {
-    graphs.push_back(graph_of(c));
-    programs.push_back(fused_by_wgmma(graphs.back()));
-    const auto& own = programs.back().program().kernels;
-    kernels.insert(kernels.end(), own.begin(), own.end());
-  }
-  const auto host = HostCuda::build(kernels);
-  if (!host) return;
-  const auto by = [&](std::uint64_t seed) {
-    return [&host, seed](const auto& k, auto buffers, auto dims) { return host->run(k, buffers, dims, seed); };
-  };
-  for (std::size_t i = 0; i < graphs.size(); ++i) {
-    INFO(cases[i].what);
-    const Tensors arguments = random_arguments(graphs[i], {{"N", 1}, {"S", cases[i].length}, {"T", 131}});
-    check_attention(graphs[i], arguments, programs[i], by(3));
-    const Tensors once = programs[i].run(arguments, by(4)), again = programs[i].run(arguments, by(5));
-    for (const auto& [name, value] : once) CHECK(error_of(value, again.at(name)) == 0);
-  }
+  check_cuda_text(cases, attention_with_gradients, 131, 1);
 }
 
 TEST_CASE(

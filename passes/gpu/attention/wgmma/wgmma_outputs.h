@@ -29,8 +29,9 @@ struct WgmmaOutputParts {
   std::vector<const AttentionParts::Score*> scores;  ///< that the outputs need
   std::vector<const AttentionParts::OutputProduct*> outputs;
   std::vector<const AttentionOperand*> streamed;  ///< without duplicates
-  /// A matmul over columns in a kernel of those over rows, whose blocks add to it in order; null if there is none. It
-  /// reads the value that output matmul `ordered_weights` reads. Its other operand is that of the columns of a score.
+  /// In a kernel that sums over rows: the matmul over columns to which the blocks add in order; null if there is
+  /// none. It reads the value that output matmul `ordered_weights` reads. Its other operand is that of the columns of
+  /// a score.
   const AttentionParts::OutputProduct* ordered = nullptr;
   std::size_t ordered_weights = 0, ordered_score = 0;
 
