@@ -74,9 +74,9 @@ class Mutator {
   /// Returns the place and the size of a value in the text: a number or a text that is no key.
   std::pair<std::size_t, std::size_t> token(const std::string& text) {
     for (;;) {
-      const std::size_t colon = text.find(": ", below(text.size()));
-      if (colon == std::string::npos) continue;
-      const std::size_t start = colon + 2;
+      const std::size_t key_end = text.find("\":", below(text.size()));
+      if (key_end == std::string::npos) continue;
+      const std::size_t start = text.find_first_not_of(' ', key_end + 2);
       const std::size_t end = text[start] == '"' ? text.find('"', start + 1) + 1 : text.find_first_of(",}]", start);
       const bool is_value = text[start] == '"' || text[start] == '-' || (text[start] >= '0' && text[start] <= '9');
       if (is_value && end != std::string::npos && end > start) return {start, end - start};
