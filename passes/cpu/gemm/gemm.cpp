@@ -14,11 +14,18 @@ Value block_size(Builder& b, Value size, Value limit, int step) {
 }
 
 Value rows_for_tasks(Builder& b, const GemmSizes& sizes, Value column_blocks, const GemmPlan& plan, int unit) {
-  const int most = plan.tile.mc;
-  Value rows = b.index(floor_to(most, unit));
-  for (int part = 2; part <= 4; part *= 2) {
+  constexpr int most_more = 7;  // candidates besides the fewest blocks
+  const Value fewest = max(b.ceil_div(sizes.m, b.index(floor_to(plan.tile.mc, unit))), 1);
+  const auto rows_in = [&](Value blocks) { return max(b.round_up(b.ceil_div(sizes.m, blocks), unit), unit); };
+  // A core ends a quarter of a task later than the tasks take: other programs delay it, and the last task is whole.
+  const auto time = [&](Value rows) {
     const Value tasks = sizes.batch * column_blocks * b.ceil_div(sizes.m, rows);
-    rows = b.select(tasks < plan.fewest_tasks, b.index(floor_to(most / part, unit)), rows);
+    return (b.ceil_div(tasks, b.index(plan.cores)) * 4 + 1) * (rows + plan.start_rows);
+  };
+  Value rows = rows_in(fewest), least = time(rows);
+  for (int more = 1; more <= most_more; ++more) {
+    const Value fewer = rows_in(fewest + more), other = time(fewer), better = other < least;
+    rows = b.select(better, fewer, rows), least = b.select(better, other, least);
   }
   return rows;
 }

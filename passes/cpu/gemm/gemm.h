@@ -155,7 +155,8 @@ struct GemmPlan {
   /// They are dot products if the direct left operand is read along k, which is then known and short enough for
   /// scratch. Otherwise their lanes run along its rows. The other columns are whole vectors.
   int remainder = 0;
-  int fewest_tasks = 0;  ///< with fewer, row blocks become smaller
+  int cores = 1;       ///< that the tasks are divided among
+  int start_rows = 0;  ///< cost of starting a task, in rows: FmaBlocks::start_rows, or packing_rows
   /// Minimum rows for which the plan pays off, if the rows are known only at run time; 0: any. With fewer, split bf16
   /// does not amortize packing, and fma is faster; and a kept right operand should be read once for all rows.
   std::int64_t least_rows = 0;

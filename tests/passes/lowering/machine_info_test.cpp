@@ -119,7 +119,8 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
                 static_cast<std::int64_t>(plan.rhs), static_cast<std::int64_t>(plan.strategy),
                 std::int64_t{plan.splits}, std::int64_t{plan.panel}, std::int64_t{plan.prefetch_right},
                 std::int64_t{plan.register_epilogue}, std::int64_t{plan.columns_in_turn}, plan.overlap_depth,
-                std::int64_t{plan.remainder}, std::int64_t{plan.prefetch_steps}, plan.least_rows})
+                std::int64_t{plan.remainder}, std::int64_t{plan.prefetch_steps}, plan.least_rows,
+                std::int64_t{plan.start_rows}})
             numbers.push_back(number);
         }
   return numbers;

@@ -60,10 +60,10 @@ class BlockedGemm {
   bool several_passes_per_block() const { return block_ > tile_.kc && !one_pass(); }
   bool several_blocks_per_pass() const { return block_ > 0 && (block_ < tile_.kc || one_pass()); }
 
-  /// Returns at most mc; less if there would be few tasks, unless each task packs or prefetches the right operand for
-  /// its rows.
+  /// Returns at most mc; less if the cores then finish earlier, unless each task prefetches the right operand for its
+  /// rows.
   Value rows_of_task(Value column_blocks) {
-    if (plan_.rhs == Source::loaded || plan_.prefetch_right) return b_.index(operands_.most_rows());
+    if (plan_.prefetch_right) return b_.index(operands_.most_rows());
     return rows_for_tasks(b_, sizes_, column_blocks, plan_, operands_.left_rows());
   }
 

@@ -194,6 +194,11 @@ GemmPlan with_packed_left(GemmPlan plan, GemmQuery query) {
   return plan;
 }
 
+/// Returns GemmPlan::start_rows.
+int start_rows(const GemmPlan& plan, const GemmQuery& query) {
+  return plan.rhs == Source::loaded ? query.tuned.fma.packing_rows : query.tuned.fma.start_rows;
+}
+
 GemmPlan choose_plan(const GemmQuery& query);
 
 }  // namespace
@@ -213,15 +218,13 @@ GemmTile choose_tile(DType compute, const CpuInfo& cpu, const FmaBlocks& blocks)
 }
 
 GemmPlan plan_gemm(const GemmQuery& query) {
-  constexpr int tasks_of_core = 3;  // so that cores finish at about the same time
-  const int fewest_tasks = tasks_of_core * query.cpu.cores;
   std::vector<MissedPath> missed;
   using Way = std::pair<Multiplier, TriedPlan (*)(const GemmQuery&)>;
   for (const auto& [path, plan_by] :
        {Way{Multiplier::tile_mma, plan_tiles}, Way{Multiplier::split_bf16, plan_split_bf16}}) {
     TriedPlan tried = plan_by(query);
     if (tried.plan) {
-      tried.plan->fewest_tasks = fewest_tasks;
+      tried.plan->cores = query.cpu.cores;
       return *std::move(tried.plan);
     }
     if (!tried.why_not.empty()) missed.push_back({path, std::move(tried.why_not)});
@@ -236,7 +239,8 @@ GemmPlan plan_gemm(const GemmQuery& query) {
     else
       plan = choose_plan(q);
     fit_scratch(plan, q);
-    plan.fewest_tasks = fewest_tasks;
+    plan.cores = q.cpu.cores;
+    plan.start_rows = start_rows(plan, q);
     plan.overlap_depth = q.tuned.limits.overlap_depth;
     plan.register_epilogue = q.epilogue_small && plan.tile.one_block(q.k) &&
                              at_most(q.k, q.tuned.limits.register_depth / (q.pairs ? 2 : 1));
@@ -387,6 +391,7 @@ std::vector<GemmPlan> with_other_sources(const GemmPlan& first, const GemmQuery&
     } else {
       rhs == Source::packed ? fit_packed_right(plan.tile, query) : fit_loaded_right(plan.tile, query);
     }
+    plan.start_rows = start_rows(plan, query);
     return plan;
   };
   std::vector<GemmPlan> plans;
