@@ -1,6 +1,7 @@
 #include "passes/fusion/affine.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "ir/ops/collectives.h"
 #include "ir/ops/draws.h"
@@ -68,6 +69,17 @@ Linear linear_form(const AffineIndex& index, const std::vector<Dim>& strides, co
     });
   }
   return form;
+}
+
+bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
+  std::optional<Dim> expected;
+  for (const int d : std::views::reverse(dims)) {
+    if (domain[d].is(1)) continue;
+    const Dim& stride = form.coefficients[d];
+    if (expected && stride != *expected) return false;
+    expected = stride * domain[d].unnamed();
+  }
+  return true;
 }
 
 bool is_alias(const ir::Node& node) { return node.op->as<ir::View>() && node.op != &ir::ops::contiguous; }

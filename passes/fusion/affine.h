@@ -37,6 +37,9 @@ struct Linear {
 /// dims.
 Linear linear_form(const AffineIndex& index, const std::vector<Dim>& strides, const Dim& offset, int rank);
 
+/// Returns whether a row-major traversal of some dims of `domain` advances the form by one fixed stride.
+bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain);
+
 /// Where a value's elements are stored: in the buffer of `base`, the first node up the chain of views that is not a
 /// view, at `offset` elements plus the strides of the value's type.
 struct Placement {

@@ -19,6 +19,7 @@
 #include "passes/fusion/prepare/copied_operands.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/fusion/reads.h"
+#include "passes/fusion/regions/gathered_reads.h"
 #include "passes/fusion/regions/own_region.h"
 #include "passes/fusion/regions/region_graph.h"
 #include "passes/fusion/regions/region_size.h"
@@ -71,11 +72,12 @@ class Planner {
     reads_ = all_reads(graph, plan_.inlined);
     region_graph_.emplace(graph_, plan_, attention_, reads_);
     sizes_.emplace(graph_, plan_, reads_);
+    gathers_.emplace(graph_, plan_, reads_, options_.gathers);
   }
 
   FusionPlan run() {
     for (const ValueId id : placement_order()) place(id);
-    merge_regions(plan_, attention_, graph_, reads_, options_.recomputed);
+    merge_regions(plan_, attention_, graph_, reads_, options_);
     attention_.absorb_outputs(plan_);
     if (options_.most_columns > 0) join_columns(plan_, graph_, reads_, options_.most_columns);
     mark_stored();
@@ -284,9 +286,11 @@ class Planner {
       const int before = region.rows().inner;
       if (inner < 0 || (before > 0 && before != inner)) return false;
       if (before == 0 && !can_become_rows(region, inner)) return false;
+      if (!gathers_->allow(r, inner)) return false;
       region.form = RowsRegion{.inner = inner};
       set_reduced_dims(id, *dims);
     } else {
+      if (!gathers_->allow(r, id, *dims)) return false;
       plan_.dims[id] = plan_.space[id] = *dims;
     }
     plan_.region_of[id] = r;
@@ -337,6 +341,7 @@ class Planner {
   NodeReads reads_;
   std::optional<RegionGraph> region_graph_;
   std::optional<RegionSizes> sizes_;
+  std::optional<GatheredReads> gathers_;
   FusionPlan plan_;
   AttentionRegions attention_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "passes/fusion/regions/gathered_reads.h"
 #include "passes/fusion/regions/region_graph.h"
 #include "passes/fusion/regions/region_size.h"
 
@@ -15,13 +16,14 @@ namespace {
 class Merger {
  public:
   Merger(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph, const NodeReads& reads,
-         const ir::NodeMap<bool>& recomputed)
+         const FusionOptions& options)
       : plan_(plan),
         attentions_(attentions),
         reads_(reads),
         region_graph_(graph, plan, attentions, reads),
         sizes_(graph, plan, reads),
-        recomputed_(recomputed) {}
+        gathers_(graph, plan, reads, options.gathers),
+        recomputed_(options.recomputed) {}
 
   void run() {
     // A merged region may reach another one that neither of them reached before.
@@ -45,7 +47,8 @@ class Merger {
     std::sort(sources.rbegin(), sources.rend());
     sources.erase(std::unique(sources.begin(), sources.end()), sources.end());
     for (const int p : sources)
-      if (p >= 0 && p != c && compatible(p, c) && aligned(p, c) && sizes_.takes_all(p, c) && !reaches_around(p, c)) {
+      if (p >= 0 && p != c && compatible(p, c) && aligned(p, c) && sizes_.takes_all(p, c) &&
+          gathers_.allow_all(p, c) && !reaches_around(p, c)) {
         join(p, c);
         return true;
       }
@@ -108,14 +111,15 @@ class Merger {
   const NodeReads& reads_;
   RegionGraph region_graph_;
   RegionSizes sizes_;
+  GatheredReads gathers_;
   const ir::NodeMap<bool>& recomputed_;
 };
 
 }  // namespace
 
 void merge_regions(FusionPlan& plan, AttentionRegions& attentions, const ir::Graph& graph, const NodeReads& reads,
-                   const ir::NodeMap<bool>& recomputed) {
-  Merger(plan, attentions, graph, reads, recomputed).run();
+                   const FusionOptions& options) {
+  Merger(plan, attentions, graph, reads, options).run();
 }
 
 bool may_come_as_early(const ir::NodeMap<bool>& recomputed, const std::vector<ValueId>& members,

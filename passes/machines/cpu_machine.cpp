@@ -90,7 +90,8 @@ Machine cpu_machine(const CpuInfo& cpu, const cpu::CpuSizes& sizes) {
                      .attention_delta = AttentionDelta{.block_bytes = cpu.l2.share()},
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
-                     .row_sums = true},
+                     .row_sums = true,
+                     .gathers = {.most = 1, .lanes = cpu.vectors.lanes(f32)}},
           .streamed_rows = sizes.products.limits.gemv_rows,
           .keeps_budgets = true};
 }

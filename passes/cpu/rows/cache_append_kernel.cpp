@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "passes/cpu/cpu_kernels.h"
+#include "passes/lowering/elementwise/row_space.h"
 
 namespace lathe::cpu {
 
@@ -122,11 +123,7 @@ class CacheAppendKernel {
   bool merges(int first) const {
     std::vector<int> dims;
     for (int d = first; d < program_.domain.rank(); ++d) dims.push_back(d);
-    const auto fine = [&](const auto& access) {
-      return access.form.coefficients.empty() || LoopIndices::merges(access.form, dims, program_.domain);
-    };
-    return std::all_of(program_.code.begin(), program_.code.end(), fine) &&
-           std::all_of(program_.stores.begin(), program_.stores.end(), fine);
+    return lathe::merges(program_, dims);
   }
 
   /// All values are computed before the first store, because a store may overwrite the input of another one.

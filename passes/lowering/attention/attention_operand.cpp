@@ -57,7 +57,7 @@ AttentionOperand attention_operand(const LoweringContext& lowering, const Region
   found.code = operand_program(lowering.graph, lowering.plan, value, domain_dims, domain);
   const ElementwiseProgram& program = found.code.program;
   found.plain = program.size() == 1 && program[0].kind == Kind::load && contiguous_along(program, found.depth) &&
-                LoopIndices::merges(program[0].form, found.depth, program.domain);
+                merges(program[0].form, found.depth, program.domain);
   return found;
 }
 

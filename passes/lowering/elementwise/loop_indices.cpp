@@ -25,17 +25,6 @@ std::uint64_t LoopIndices::lane_dims() const {
   return dims;
 }
 
-bool LoopIndices::merges(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
-  std::optional<Dim> expected;
-  for (const int d : std::views::reverse(dims)) {
-    if (domain[d].is(1)) continue;
-    const Dim& stride = coefficient(form, d);
-    if (expected && stride != *expected) return false;
-    expected = stride * domain[d].unnamed();
-  }
-  return true;
-}
-
 Dim LoopIndices::merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
   for (const int d : std::views::reverse(dims))
     if (!domain[d].is(1)) return coefficient(form, d);

@@ -39,9 +39,7 @@ class LoopIndices {
   /// Domain dims that the lanes run over, one bit each.
   std::uint64_t lane_dims() const;
 
-  /// Returns whether a row-major traversal of the dims advances the form by one fixed stride.
-  static bool merges(const Linear& form, const std::vector<int>& dims, const Shape& domain);
-  /// Returns that stride for dims that merge: the stride of the innermost dim whose size is not 1.
+  /// Returns the stride of the form along dims that merge(): the stride of the innermost dim whose size is not 1.
   static Dim merged_stride(const Linear& form, const std::vector<int>& dims, const Shape& domain);
 
  private:

@@ -8,7 +8,7 @@ namespace lathe {
 
 bool merges(const ElementwiseProgram& program, const std::vector<int>& dims) {
   const auto fine = [&](const Linear& form) {
-    return form.coefficients.empty() || LoopIndices::merges(form, dims, program.domain);
+    return form.coefficients.empty() || merges(form, dims, program.domain);
   };
   return std::all_of(program.code.begin(), program.code.end(), [&](const auto& i) { return fine(i.form); }) &&
          std::all_of(program.stores.begin(), program.stores.end(), [&](const auto& s) { return fine(s.form); });

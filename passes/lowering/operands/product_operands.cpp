@@ -37,8 +37,7 @@ LaneAxis contiguous_axis(const ProductOperand& o) {
 bool lies_in_rows(const ProductOperand& o) {
   const ElementwiseProgram& program = o.operand.program;
   const Linear& form = program[0].form;
-  if (!LoopIndices::merges(form, o.rows, program.domain) || !LoopIndices::merges(form, o.k, program.domain))
-    return false;
+  if (!merges(form, o.rows, program.domain) || !merges(form, o.k, program.domain)) return false;
   for (auto d = o.k.rbegin(); d != o.k.rend(); ++d)
     if (!program.domain[*d].is(1)) return form.coefficients[*d].is(1);
   return false;
