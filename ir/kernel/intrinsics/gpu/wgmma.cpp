@@ -94,7 +94,8 @@ std::string Wgmma::text(const IntrinsicText& text) const {
 Wgmma Wgmma::parse(IntrinsicReader& in) {
   const auto tiles = [&](int rows) {
     SharedOperand m{.buffer = in.buffer(), .first = in.element(), .rows = rows};
-    if ((m.transposed = in.accept("^"))) in.expect("T");
+    m.transposed = in.accept("^");
+    if (m.transposed) in.expect("T");
     return m;
   };
   Wgmma product{.sums = in.var(), .starts = in.accept("=")};
