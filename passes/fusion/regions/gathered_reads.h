@@ -7,8 +7,8 @@ namespace lathe {
 
 /// Limits the reads that the rows of a region gather. A row that folds several dims, such as a mean over an image,
 /// covers them by one index. If a read does not advance by one fixed stride along them, as in the window of a
-/// convolution, its vectors contain elements of two lines of the image, and a CPU loads these one by one. To compute
-/// the values line by line, store them, and read them back takes a fraction of the time.
+/// convolution, its vectors contain elements of two lines of the image, and a CPU loads each element by itself. To
+/// compute the values line by line, store them, and read them back takes a fraction of the time.
 class GatheredReads {
  public:
   /// `limit` is that of FusionOptions. The other arguments must outlive this object.
