@@ -15,16 +15,18 @@ Value block_size(Builder& b, Value size, Value limit, int step) {
 
 Value rows_for_tasks(Builder& b, const GemmSizes& sizes, Value column_blocks, const GemmPlan& plan, int unit) {
   constexpr int most_more = 7;  // candidates besides the fewest blocks
+  constexpr int parts = 20;     // the end comes a twentieth earlier, and all tasks take at most a twentieth longer
   const Value fewest = max(b.ceil_div(sizes.m, b.index(floor_to(plan.tile.mc, unit))), 1);
   const auto rows_in = [&](Value blocks) { return max(b.round_up(b.ceil_div(sizes.m, blocks), unit), unit); };
-  // A core ends a quarter of a task later than the tasks take: other programs delay it, and the last task is whole.
-  const auto time = [&](Value rows) {
-    const Value tasks = sizes.batch * column_blocks * b.ceil_div(sizes.m, rows);
-    return (b.ceil_div(tasks, b.index(plan.cores)) * 4 + 1) * (rows + plan.start_rows);
-  };
-  Value rows = rows_in(fewest), least = time(rows);
+  const auto tasks = [&](Value rows) { return sizes.batch * column_blocks * b.ceil_div(sizes.m, rows); };
+  const auto time = [&](Value tasks_in_turn, Value rows) { return tasks_in_turn * (rows + plan.start_rows); };
+  // The last core ends half a task later than the tasks take, because other programs delay it.
+  const auto end = [&](Value rows) { return time(b.ceil_div(tasks(rows), b.index(plan.cores)) * 2 + 1, rows); };
+  Value rows = rows_in(fewest), least = end(rows);
+  const Value most = time(tasks(rows), rows) * (parts + 1);
   for (int more = 1; more <= most_more; ++more) {
-    const Value fewer = rows_in(fewest + more), other = time(fewer), better = other < least;
+    const Value fewer = rows_in(fewest + more), other = end(fewer);
+    const Value better = other * parts < least * (parts - 1) && time(tasks(fewer), fewer) * parts <= most;
     rows = b.select(better, fewer, rows), least = b.select(better, other, least);
   }
   return rows;

@@ -16,8 +16,8 @@ struct GemmTask {
 };
 /// Returns the size of about equal blocks that cover `size`: a multiple of `step`, at most `limit`.
 kernel::Value block_size(kernel::Builder& b, kernel::Value size, kernel::Value limit, int step);
-/// Returns the rows of a task in whole units: at most mc, and less if the plan's cores then finish earlier. Each core
-/// has about the same number of tasks, but each task takes some time to start.
+/// Returns the rows of a task in whole units: at most mc, and less if the plan's cores then finish earlier and the
+/// start of more tasks takes little time.
 kernel::Value rows_for_tasks(kernel::Builder& b, const GemmSizes& sizes, kernel::Value column_blocks,
                              const GemmPlan& plan, int unit);
 /// Emits a parallel loop over blocks of rows x columns of all batches. Blocks of the same rows are adjacent; with

@@ -118,7 +118,7 @@ kernel::Value ElementwiseEmitter::load_at(kernel::Buffer buffer, const LoopIndic
   kernel::Builder& b = context_.builder;
   kernel::Value value;
   if (at.vector) {
-    value = b.gather(buffer, *at.vector, mask);
+    value = at.runs.empty() ? b.gather(buffer, *at.vector, mask) : load_runs(buffer, at.runs, lanes, mask);
   } else if (at.stride.is(0) || lanes == 1) {
     if (mask && mask.type.lanes > 1) mask = b.reduce(ScalarOp::logical_or, mask);
     value = b.load(buffer, at.base, 1, mask);
@@ -128,6 +128,20 @@ kernel::Value ElementwiseEmitter::load_at(kernel::Buffer buffer, const LoopIndic
     value = b.load_strided(buffer, at.base, context_.dim(at.stride), lanes, mask);
   }
   return b.cast(value, compute_type(buffer.dtype));
+}
+
+kernel::Value ElementwiseEmitter::load_runs(kernel::Buffer buffer, const std::vector<LoopIndices::Run>& runs,
+                                            int lanes, kernel::Value mask) {
+  kernel::Builder& b = context_.builder;
+  std::optional<kernel::Value> value;
+  for (const LoopIndices::Run& run : runs) {
+    kernel::Value inside = b.tail_mask(run.last, lanes);
+    const kernel::Value earlier = value ? b.tail_mask(run.first, lanes) : kernel::Value{};
+    if (value) inside = inside && kernel::logical_not(earlier);
+    const kernel::Value loaded = b.load(buffer, run.base, lanes, both(inside, mask));
+    value = value ? b.select(earlier, *value, loaded) : loaded;
+  }
+  return *value;
 }
 
 kernel::Value ElementwiseEmitter::load(const ElementwiseInstruction& i, Scope& scope) {
@@ -158,8 +172,10 @@ LoopIndices::Position ElementwiseEmitter::further(LoopIndices::Position at, kern
   if (offset.type.lanes > 1) {
     const kernel::Value here = at.vector ? *at.vector : scope.indices.value(form);
     at.vector = here + offset;
+    at.runs.clear();
   } else if (at.vector) {
     at.vector = *at.vector + offset;
+    for (LoopIndices::Run& run : at.runs) run.base = run.base + offset;
   } else {
     at.base = at.base + offset;
   }

@@ -91,6 +91,8 @@ class ElementwiseEmitter {
   kernel::Value scalar(const ElementwiseInstruction& instruction, Scope& scope);
   kernel::Value apply(const ElementwiseInstruction& instruction, std::vector<kernel::Value> args);
   kernel::Value load_at(kernel::Buffer buffer, const LoopIndices::Position& at, int lanes, kernel::Value mask);
+  kernel::Value load_runs(kernel::Buffer buffer, const std::vector<LoopIndices::Run>& runs, int lanes,
+                          kernel::Value mask);
 
   KernelContext& context_;
   const ElementwiseProgram& program_;

@@ -122,6 +122,7 @@ kernel::Value LoopIndices::offset(const Linear& form) {
 LoopIndices::Position LoopIndices::position(const Linear& form) {
   Position p{.base = offset(form), .stride = Dim(0), .vector = {}};
   std::optional<kernel::Value> vector;
+  std::size_t of_vector = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     const IndexGroup& group = groups_[g];
     if (merges(form, group.dims, domain_)) {
@@ -141,6 +142,7 @@ LoopIndices::Position LoopIndices::position(const Linear& form) {
       p.differs_by_vector = p.differs_by_vector || in_one_run;
       if (lanes_differ) {
         vector = vector ? *vector + part : part;
+        of_vector = g;
       } else {
         p.base = p.base + part;
       }
@@ -149,8 +151,65 @@ LoopIndices::Position LoopIndices::position(const Linear& form) {
   if (vector) {
     LATHE_ASSERT(p.stride.is(0));
     p.vector = *vector + p.base;
+    p.runs = runs(form, of_vector, p.base);
   }
   return p;
+}
+
+/// Returns the runs of adjacent elements in a vector whose lanes pass the ends of lines; nothing if there are too
+/// many, elements of a line are not adjacent, or another group varies faster, whose loop computes the positions of
+/// the lanes once for all of its elements. `base` is the part of the form that the other groups determine.
+std::vector<LoopIndices::Run> LoopIndices::runs(const Linear& form, std::size_t group, kernel::Value base) {
+  constexpr int least_lanes = 8, most_runs = 4;  // otherwise it is faster to load single elements
+  const IndexGroup& g = groups_[group];
+  std::size_t along = g.dims.size() - 1;
+  while (along > 0 && domain_[g.dims[along]].is(1)) --along;
+  const auto size = domain_[g.dims[along]].value();
+  if (group + 1 < groups_.size() || g.lanes < least_lanes || !size || *size < 2 ||
+      !coefficient(form, g.dims[along]).is(1))
+    return {};
+  const auto count = static_cast<int>((g.lanes - 2) / *size) + 2;
+  if (count > most_runs) return {};
+  const kernel::Value start = component(group, along, false);
+  std::vector<Run> found;
+  for (const std::vector<kernel::Value>& line : lines(group, along, count)) {
+    const std::int64_t before = static_cast<std::int64_t>(found.size()) * *size;
+    kernel::Value at = base;
+    for (std::size_t i = 0; i < line.size(); ++i)
+      if (const Dim& stride = coefficient(form, g.dims[i]); !stride.is(0)) at = at + line[i] * context_.dim(stride);
+    found.push_back({.base = at + (start - before), .first = before - start, .last = before + *size - start});
+  }
+  return found;
+}
+
+/// Returns the indices along the first `dims` dims of a group, for each of the first lines that its lanes are on.
+/// Lines after the last one of the domain, which no active lane is on, repeat it: a masked load from a page that does
+/// not exist takes thousands of cycles.
+const std::vector<std::vector<kernel::Value>>& LoopIndices::lines(std::size_t group, std::size_t dims, int count) {
+  const IndexGroup& g = groups_[group];
+  if (lines_.empty()) {
+    lines_.emplace_back();
+    for (std::size_t i = 0; i < dims; ++i) lines_.back().push_back(component(group, i, false));
+  }
+  while (static_cast<int>(lines_.size()) < count) {
+    kernel::Builder& b = context_.builder;
+    std::vector<kernel::Value> next = lines_.back();
+    kernel::Value carry = b.index(1);
+    for (std::size_t i = next.size(); i-- > 0;) {
+      const bool outermost = std::all_of(g.dims.begin(), g.dims.begin() + static_cast<std::ptrdiff_t>(i),
+                                         [&](int d) { return domain_[d].is(1); });
+      const kernel::Value size = context_.dim(domain_[g.dims[i]]);
+      next[i] = next[i] + carry;
+      if (outermost) {
+        next[i] = kernel::min(next[i], size - 1);
+        break;
+      }
+      const kernel::Value past = size <= next[i];
+      next[i] = b.select(past, b.index(0), next[i]), carry = b.select(past, b.index(1), b.index(0));
+    }
+    lines_.push_back(std::move(next));
+  }
+  return lines_;
 }
 
 kernel::Value LoopIndices::value(const Linear& form) {

@@ -24,6 +24,11 @@ class LoopIndices {
   LoopIndices(KernelContext& context, const Shape& domain, std::vector<IndexGroup> groups)
       : context_(context), domain_(domain), groups_(std::move(groups)) {}
 
+  /// Lanes first .. last of a vector, whose element i is at base + i.
+  struct Run {
+    kernel::Value base;
+    kernel::Value first, last;  ///< i64; may be outside of the vector
+  };
   /// Value of a linear form: `base + lane * stride`, or a vector of positions if the dims of the lane group do not
   /// merge into one stride.
   struct Position {
@@ -31,6 +36,9 @@ class LoopIndices {
     Dim stride = 0;                       ///< between lanes
     bool differs_by_vector = false;       ///< base is valid only if a lane of this vector is inside the domain
     std::optional<kernel::Value> vector;  ///< i64, one per lane; replaces base and stride
+    /// Set with `vector` if the lanes are at most a few runs of adjacent elements, which are faster to load than
+    /// single elements. The lanes of a vector continue in the next line if they pass the end of one.
+    std::vector<Run> runs = {};
   };
   Position position(const Linear& form);
   /// Same as one value: a scalar if it does not vary along the lanes, otherwise a vector.
@@ -46,6 +54,8 @@ class LoopIndices {
   bool stay_in_one_run(const IndexGroup& group) const;
   kernel::Value component(std::size_t group, std::size_t which, bool of_lanes);
   bool wraps_once(const IndexGroup& group) const;
+  std::vector<Run> runs(const Linear& form, std::size_t group, kernel::Value base);
+  const std::vector<std::vector<kernel::Value>>& lines(std::size_t group, std::size_t dims, int count);
   void add_wrapped_components(std::size_t group);
   bool is_one_of_many(const Linear& form) const;
   kernel::Value offset(const Linear& form);
@@ -53,6 +63,8 @@ class LoopIndices {
   const Shape& domain_;
   std::vector<IndexGroup> groups_;
   std::map<std::tuple<std::size_t, std::size_t, bool>, kernel::Value> components_;
+  std::vector<std::vector<kernel::Value>>
+      lines_;  ///< by line of the lane group's vector: the indices along the dims before the lines
 };
 
 }  // namespace lathe

@@ -220,17 +220,21 @@ TEST_CASE("every plan of plan_gemm works for known and unknown sizes") {
 TEST_CASE("tasks: fewer rows if the cores then finish earlier") {
   struct Case {
     int cores;
-    std::int64_t m, n, tasks;
+    std::int64_t m, n;
+    int start_rows = 16;
+    std::int64_t tasks;
   };
   // Blocks of 48 columns: 11 of 512 columns, 1 of 48; blocks of at most 1024 rows.
   for (const Case& c : {Case{.cores = 1, .m = 512, .n = 512, .tasks = 11},
-                        {.cores = 2, .m = 512, .n = 512, .tasks = 22},
-                        {.cores = 11, .m = 512, .n = 512, .tasks = 22},
-                        {.cores = 16, .m = 512, .n = 512, .tasks = 44},
-                        {.cores = 2, .m = 8, .n = 512, .tasks = 11},
-                        {.cores = 4, .m = 3000, .n = 48, .tasks = 8}}) {
+                        {.cores = 8, .m = 512, .n = 512, .tasks = 22},
+                        {.cores = 16, .m = 512, .n = 512, .tasks = 22},
+                        {.cores = 16, .m = 1024, .n = 512, .tasks = 44},
+                        {.cores = 16, .m = 1024, .n = 512, .start_rows = 128, .tasks = 11},
+                        {.cores = 8, .m = 8, .n = 512, .tasks = 11},
+                        {.cores = 4, .m = 3000, .n = 48, .tasks = 8},
+                        {.cores = 8, .m = 128, .n = 384, .start_rows = 2, .tasks = 32}}) {
     GemmPlan plan = cpu::plan_gemm({.cpu = test::cpu_with(512), .batch = 1, .m = c.m, .n = c.n, .k = 512});
-    plan.tile.mc = 1024, plan.cores = c.cores, plan.start_rows = 16;
+    plan.tile.mc = 1024, plan.cores = c.cores, plan.start_rows = c.start_rows;
     Builder b("rows");
     const cpu::GemmSizes sizes{b.index(1), b.index(c.m), b.index(c.n), b.index(512)};
     const Value columns = b.ceil_div(sizes.n, b.index(48)), rows = cpu::rows_for_tasks(b, sizes, columns, plan, 8);

@@ -107,6 +107,7 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
                                                      .lhs_axis = axis(0),
                                                      .rhs_axis = axis(1),
                                                      .lhs_loadable = !is(2),
+                                                     .rhs_loadable = !is(2) || !is(0),
                                                      .rhs_shared = is(3),
                                                      .rhs_fixed = is(3) && is(5),
                                                      .rhs_kept = is(3) && is(5),

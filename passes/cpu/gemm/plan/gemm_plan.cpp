@@ -196,7 +196,9 @@ GemmPlan with_packed_left(GemmPlan plan, GemmQuery query) {
 
 /// Returns GemmPlan::start_rows.
 int start_rows(const GemmPlan& plan, const GemmQuery& query) {
-  return plan.rhs == Source::loaded ? query.tuned.fma.packing_rows : query.tuned.fma.start_rows;
+  const FmaBlocks& blocks = query.tuned.fma;
+  if (plan.rhs != Source::loaded) return blocks.start_rows;
+  return query.rhs_loadable ? blocks.packing_rows : blocks.computing_rows;
 }
 
 GemmPlan choose_plan(const GemmQuery& query);

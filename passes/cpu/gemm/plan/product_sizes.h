@@ -37,10 +37,10 @@ struct FmaBlocks {
   int most_kept_rows = 16;       ///< maximum rows of a tile one vector wide that reads a kept operand from memory
   int streams = 6;               ///< adjacent vectors of a streamed row: the prefetcher follows no more
   int prefetched_steps = 8;      ///< prefetch distance of a register tile, in steps of k
-  /// Time to start a task, as the number of rows that are multiplied meanwhile: without packing, and if the task
-  /// packs its part of the right operand. On an EPYC (Zen 4), transposing a block takes as long as 6 rows; it also
-  /// waits for memory.
-  int start_rows = 4, packing_rows = 16;
+  /// Time to start a task, as the number of rows that are multiplied meanwhile: without packing, if the task packs
+  /// its part of the right operand, and if it also computes that, such as the windows of a convolution. On an EPYC
+  /// (Zen 4), transposing a block takes as long as 6 rows; it also waits for memory.
+  int start_rows = 2, packing_rows = 16, computing_rows = 128;
   bool operator==(const FmaBlocks&) const = default;
 };
 
