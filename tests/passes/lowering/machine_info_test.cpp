@@ -113,7 +113,7 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
                                                      .rhs_kept = is(3) && is(5),
                                                      .tiles = cpu.tiles && is(4),
                                                      .split_bf16 = cpu.tiles && !is(4),
-                                                     .epilogue_small = true});
+                                                     .epilogue_small = !is(3)});
           for (const std::int64_t number :
                {std::int64_t{plan.tile.mr}, std::int64_t{plan.tile.nv}, std::int64_t{plan.tile.kc},
                 std::int64_t{plan.tile.mc}, std::int64_t{plan.tile.nc}, static_cast<std::int64_t>(plan.lhs),

@@ -35,6 +35,11 @@ bool large_right(const GemmQuery& query) {
   return query.n && query.k && *query.n * *query.k >= elements_of_last_level(query.cpu);
 }
 
+/// Whether the epilogue takes most of the time, such as an optimizer's update with the gradient of a few rows.
+bool mostly_epilogue(const GemmQuery& query) {
+  return !query.epilogue_small && at_most(query.k, query.tuned.limits.epilogue_depth);
+}
+
 /// Sets the blocks of a task that packs its part of the right operand, once for all of its rows. If a known k is one
 /// block, sums are needed for one row block only, so that a task may have many rows. Blocks are deep and one register
 /// tile wide if there are enough rows to pay for a packed row block that comes from L2. If the right operand is, or
@@ -55,6 +60,9 @@ void fit_loaded_right(GemmTile& tile, const GemmQuery& query) {
   tile.mc = floor_to(
       single ? blocks.packs_right_rows : std::min(sums, deep ? blocks.packs_right_rows : blocks.waiting_rows),
       tile.mr);
+  // The epilogue then accesses long runs of memory, which is all that takes time.
+  if (single && mostly_epilogue(query))
+    tile.nc = floor_to(scratch(of_sums_and_right) / bytes / (tile.kc + 2 * tile.mr), tile.n_step());
 }
 
 /// Sets the blocks of a task whose right operand is packed already: many rows, one column block and deep blocks. If k
@@ -197,7 +205,7 @@ GemmPlan with_packed_left(GemmPlan plan, GemmQuery query) {
 /// Returns GemmPlan::start_rows.
 int start_rows(const GemmPlan& plan, const GemmQuery& query) {
   const FmaBlocks& blocks = query.tuned.fma;
-  if (plan.rhs != Source::loaded) return blocks.start_rows;
+  if (plan.rhs != Source::loaded || mostly_epilogue(query)) return blocks.start_rows;
   return query.rhs_loadable ? blocks.packing_rows : blocks.computing_rows;
 }
 

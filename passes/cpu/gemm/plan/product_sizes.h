@@ -81,6 +81,7 @@ struct ProductLimits {
   std::int64_t narrow_depth = 512;
   std::int64_t wide_columns = 2048;       ///< minimum columns of a long result of dot products
   std::int64_t register_depth = 512;      ///< maximum k for which a small epilogue takes results from registers
+  std::int64_t epilogue_depth = 32;       ///< maximum k for which a long epilogue takes most of the time
   std::int64_t overlap_depth = 128;       ///< minimum k whose computation hides the memory latency of an epilogue
   std::int64_t least_split = 32768;       ///< minimum right-operand elements per task of split k
   std::int64_t most_packed_left = 16384;  ///< maximum rows, or k, for which packing a computed left operand pays off
