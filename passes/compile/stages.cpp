@@ -17,6 +17,7 @@
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
+#include "passes/fusion/prepare/store_transposed.h"
 #include "passes/fusion/text/print_regions.h"
 #include "passes/lowering/lower.h"
 #include "passes/lowering/verify/verify_program.h"
@@ -223,6 +224,10 @@ const std::vector<Stage>& stages() {
        .name = "split-reductions",
        .doc = "a reduction reduces trailing dims only, or none of them",
        .pass = [](Graph g, const Request&, const Machine&) { return split_reductions(std::move(g)); }},
+      {.part = Part::target,
+       .name = "store-transposed",
+       .doc = "a transposed value with many readers is stored in their order",
+       .pass = [](Graph g, const Request&, const Machine&) { return store_transposed(std::move(g)); }},
       {.part = Part::target,
        .name = "store-tables",
        .doc = "a constant whose elements are looked up is stored in memory",

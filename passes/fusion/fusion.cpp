@@ -290,7 +290,7 @@ class Planner {
       region.form = RowsRegion{.inner = inner};
       set_reduced_dims(id, *dims);
     } else {
-      if (!gathers_->allow(r, id, *dims)) return false;
+      if (!gathers_->allow(r, id, *dims) || leaves_its_reduction(id, r, *dims)) return false;
       plan_.dims[id] = plan_.space[id] = *dims;
     }
     plan_.region_of[id] = r;
@@ -314,6 +314,21 @@ class Planner {
     for (const Read& read : reads_[id])
       if (plan_.region(read.value) == r && users_[read.value].size() > 1) return true;
     return users.size() == 1;
+  }
+
+  /// Whether a point-wise node whose only reader is a reduction would be stored for it in region r, because the
+  /// reduction folds other dims than those of the region. The node should become part of the reduction's region
+  /// instead, unless several values of r would have to be stored for it.
+  bool leaves_its_reduction(ValueId id, int r, const std::vector<int>& dims) const {
+    const Region& region = plan_.regions[r];
+    const auto users = users_[id];
+    if (users.size() != 1 || !graph_[users[0]].op->as<Reduce>() || !folds_trailing_dims(graph_, graph_[users[0]]))
+      return false;
+    const int inner = inner_count(graph_[users[0]], dims, region.domain.rank());
+    if (inner >= 0 && (region.folded_dims() == 0 || region.folded_dims() == inner)) return false;
+    return std::ranges::count_if(reads_[id], [&](const Read& read) {
+             return plan_.region(read.value) == r && users_[read.value].size() == 1;
+           }) <= 1;
   }
 
   /// Whether an operand of the node depends on region r through another region.

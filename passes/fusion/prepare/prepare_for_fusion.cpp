@@ -10,6 +10,7 @@
 #include "ir/tensor/loop_views.h"
 #include "passes/fusion/fusion.h"
 #include "passes/fusion/prepare/split_batches.h"
+#include "passes/fusion/prepare/store_transposed.h"
 #include "passes/transforms/canonicalize/canonicalize_rules.h"
 #include "passes/transforms/rebuild.h"
 #include "passes/transforms/sizes/flat_collectives.h"
@@ -224,7 +225,8 @@ void verify_prepared(const Graph& graph) {
 
 Graph prepare_for_fusion(const Graph& graph) {
   Graph prepared = split_concats(split_batches(flat_collectives(graph)));
-  return own_results(store_loop_operands(store_tables(split_reductions(std::move(prepared)))));
+  prepared = store_transposed(split_reductions(std::move(prepared)));
+  return own_results(store_loop_operands(store_tables(std::move(prepared))));
 }
 
 }  // namespace lathe

@@ -6,7 +6,8 @@ namespace lathe {
 
 /// Brings a graph of primitives into the form that plan_fusion needs: flat_collectives
 /// (passes/transforms/sizes/flat_collectives.h), split_batches (split_batches.h), then the functions below in their
-/// order. The stages of compilation run each by its own name (passes/compile/stages.cpp).
+/// order, with store_transposed (store_transposed.h) after split_reductions. The stages of compilation run each by
+/// its own name (passes/compile/stages.cpp).
 ir::Graph prepare_for_fusion(const ir::Graph& graph);
 
 /// Splits a concat of many parts into one of concats of some parts each.

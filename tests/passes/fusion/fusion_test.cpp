@@ -305,6 +305,24 @@ TEST_CASE("fusion: a chain of row sums or of point-wise nodes is split into regi
   CHECK(many <= 20);
 }
 
+TEST_CASE(
+    "fusion: a factor that one reduction reads is computed with it if the two fold other dims than the region") {
+  // The gradient of a norm along the last dim, of which sums over images of [n, c, h] are read.
+  const std::string_view text = R"(graph @g(input %x: f32[n, 6, 5], input %y: f32[n, 5, 6]) {
+  %1 = exp %x
+  %2 = sum %1 {dims=[2], keepdim=true}
+  %3 = sub %1, %2
+  %4 = transpose %3 {dim0=1, dim1=2}
+  %5 = mul %4, %y
+  %6 = sum %5 {dims=[1, 2]}
+  output "dx" %3
+  output "dw" %6
+})";
+  CHECK(plan(text) == R"(region 0 rows over [n, 6, 5]: 1 trailing dim reduced: %2:exp %3:sum %4:sub*
+region 1 rows over [n, 5, 6]: 2 trailing dims reduced: %6:mul %7:sum*
+)");
+}
+
 TEST_CASE("fusion: a mean over an image does not gather windows of it") {
   const auto regions = [](std::string_view shape, int windows, std::string_view dims) {
     std::string text = fmt::format("graph @g(input %x: f32[n, 40, {}]) {{\n", shape);
