@@ -72,7 +72,7 @@ class Planner {
     reads_ = all_reads(graph, plan_.inlined);
     region_graph_.emplace(graph_, plan_, attention_, reads_);
     sizes_.emplace(graph_, plan_, reads_);
-    gathers_.emplace(graph_, plan_, reads_, options_.gathers);
+    gathers_.emplace(graph_, plan_, reads_, options_.most_gathers);
   }
 
   FusionPlan run() {

@@ -53,13 +53,6 @@ struct FusionPlan {
 /// accumulate in memory round like the graph only for f32 and f64.
 enum class OuterReductions : std::uint8_t { none, f32_and_f64, all };
 
-/// Maximum number of reads that a region gathers element by element, because its rows fold several dims that the
-/// reads do not advance along by one stride: see regions/gathered_reads.h.
-struct GatherLimit {
-  int most = 0;
-  int lanes = 0;  ///< of a vector; 0: no limit
-};
-
 /// Options of plan_fusion, which partitions a graph of primitives. The graph has no composites and no complex values,
 /// every output and update is a computed node, and every reduction folds either trailing dims or none of them.
 /// passes/fusion/prepare/prepare_for_fusion.h ensures this; otherwise plan_fusion throws InternalError.
@@ -76,7 +69,8 @@ struct FusionOptions {
   /// Store the operands of bf16 and f16 matmuls that more than this number of rows read: see copied_operands.h. 0:
   /// never.
   std::int64_t copied_operands = 0;
-  GatherLimit gathers = {};
+  /// Maximum number of reads that a region gathers element by element: see regions/gathered_reads.h. Empty: no limit.
+  std::optional<int> most_gathers = {};
   /// Copies that are made just before readers that need them late. They join no region without such a copy, which
   /// would compute them early. Empty: none.
   ir::NodeMap<bool> recomputed = {};

@@ -22,7 +22,7 @@ class Merger {
         reads_(reads),
         region_graph_(graph, plan, attentions, reads),
         sizes_(graph, plan, reads),
-        gathers_(graph, plan, reads, options.gathers),
+        gathers_(graph, plan, reads, options.most_gathers),
         recomputed_(options.recomputed) {}
 
   void run() {

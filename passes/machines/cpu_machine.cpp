@@ -91,7 +91,7 @@ Machine cpu_machine(const CpuInfo& cpu, const cpu::CpuSizes& sizes) {
                      .most_columns = cpu::task_elements(cpu),
                      .scatter_in_place = true,
                      .row_sums = true,
-                     .gathers = {.most = 1, .lanes = cpu.vectors.lanes(f32)}},
+                     .most_gathers = 1},
           .streamed_rows = sizes.products.limits.gemv_rows,
           .keeps_budgets = true};
 }

@@ -6,15 +6,14 @@ namespace lathe {
 
 using ir::ValueId;
 
-/// Returns the folded dims, outermost first, if a vector may contain elements of several lines; nothing if there is
-/// one line, or if lines are whole vectors.
+/// Returns the folded dims, outermost first, if there is a limit and the length of their lines is unknown; otherwise
+/// nothing.
 std::vector<int> GatheredReads::gathered_dims(const Region& region, int inner) const {
   std::vector<int> dims;
   for (int d = region.domain.rank() - inner; d < region.domain.rank(); ++d)
     if (!region.domain[d].is(1)) dims.push_back(d);
-  if (limit_.lanes == 0 || dims.size() < 2) return {};
-  const auto line = region.domain[dims.back()].value();
-  return line && *line % limit_.lanes == 0 ? std::vector<int>{} : dims;
+  const bool is_limited = most_ && dims.size() > 1 && !region.domain[dims.back()].value();
+  return is_limited ? dims : std::vector<int>{};
 }
 
 /// Counts the reads of a member of `region`, from outside of it, that vary along a line and do not continue in the
@@ -41,18 +40,18 @@ int GatheredReads::count(int region, const std::vector<int>& inner) const {
 
 bool GatheredReads::allow(int region, int inner) const {
   const std::vector<int> dims = gathered_dims(plan_.regions[region], inner);
-  return dims.empty() || count(region, dims) <= limit_.most;
+  return dims.empty() || count(region, dims) <= *most_;
 }
 
 bool GatheredReads::allow(int region, ValueId member, const std::vector<int>& space) const {
   const std::vector<int> dims = gathered_dims(plan_.regions[region], plan_.regions[region].folded_dims());
-  return dims.empty() || count(region, dims) + count(member, space, region, dims) <= limit_.most;
+  return dims.empty() || count(region, dims) + count(member, space, region, dims) <= *most_;
 }
 
 bool GatheredReads::allow_all(int region, int reader) const {
   const Region &from = plan_.regions[region], &to = plan_.regions[reader];
   const std::vector<int> dims = gathered_dims(from, std::max(from.folded_dims(), to.folded_dims()));
-  return dims.empty() || count(region, dims) + count(reader, dims) <= limit_.most;
+  return dims.empty() || count(region, dims) + count(reader, dims) <= *most_;
 }
 
 }  // namespace lathe

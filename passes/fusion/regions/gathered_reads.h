@@ -7,13 +7,14 @@ namespace lathe {
 
 /// Limits the reads that the rows of a region gather. A row that folds several dims, such as a mean over an image,
 /// covers them by one index. If a read does not advance by one fixed stride along them, as in the window of a
-/// convolution, its vectors contain elements of two lines of the image, and a CPU loads each element by itself. To
-/// compute the values line by line, store them, and read them back takes a fraction of the time.
+/// convolution, its vectors contain elements of several lines of the image. If the length of a line is unknown, a CPU
+/// loads each element by itself, at an address that takes divisions. To compute the values line by line, store them,
+/// and read them back takes a fraction of the time.
 class GatheredReads {
  public:
-  /// `limit` is that of FusionOptions. The other arguments must outlive this object.
-  GatheredReads(const ir::Graph& graph, const FusionPlan& plan, const NodeReads& reads, const GatherLimit& limit)
-      : graph_(graph), plan_(plan), reads_(reads), limit_(limit) {}
+  /// `most` is FusionOptions::most_gathers. The other arguments must outlive this object.
+  GatheredReads(const ir::Graph& graph, const FusionPlan& plan, const NodeReads& reads, std::optional<int> most)
+      : graph_(graph), plan_(plan), reads_(reads), most_(most) {}
 
   /// Whether a region may fold the last `inner` dims of its domain.
   bool allow(int region, int inner) const;
@@ -30,7 +31,7 @@ class GatheredReads {
   const ir::Graph& graph_;
   const FusionPlan& plan_;
   const NodeReads& reads_;
-  const GatherLimit& limit_;
+  std::optional<int> most_;
 };
 
 }  // namespace lathe
