@@ -29,7 +29,7 @@ bool is_transposed(const Graph& graph, ValueId id) {
   return false;
 }
 
-/// By value: whether it is to be stored. Empty: none is.
+/// Returns the values to store; an empty map if there are none.
 NodeMap<bool> stored_values(const Graph& graph) {
   const Users users(graph);
   const auto reads = [&](ValueId reader) { return reads_elements(graph[reader]); };
