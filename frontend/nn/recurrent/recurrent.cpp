@@ -3,96 +3,45 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <functional>
 #include <string>
 
 #include "frontend/graph.h"
+#include "frontend/nn/recurrent/cells.h"
 #include "frontend/nn/require_option.h"
 #include "frontend/ops/derived_ops.h"
-#include "frontend/ops/loops/loops.h"
 #include "frontend/ops/ops.h"
 
 namespace lathe::nn {
 
 namespace {
 
-using Weights = RecurrentWeights;
-
-/// The states of one layer in one direction: h, and for an LSTM c.
-using States = std::vector<Tensor>;
-
-/// One layer in one direction: the outputs [T, B, hidden] and the last states.
-struct DirectionResults {
-  Tensor output;
-  States last;
-};
-
-/// Returns W_ih x + b for all steps at once: x [B, T, in] -> [T, B, gates * hidden]. `bias` of the hidden product is
-/// included where the gates only add it.
-Tensor project(const Tensor& x, const Weights& weights, bool with_hidden_bias) {
-  const Tensor product = einsum("bti,gi->tbg", {x, weights.input.as(x)});
-  if (!weights.input_bias) return product;
-  const Tensor bias = weights.input_bias->as(x);
-  return product + (with_hidden_bias ? bias + weights.hidden_bias->as(x) : bias);
-}
-
-Tensor hidden_product(const Tensor& h, const Weights& weights) {
-  return einsum("bh,gh->bg", {h, weights.hidden.as(h)});
-}
-
-DirectionResults run_lstm(const Tensor& x, const Weights& weights, const States& first, bool reverse) {
-  const LoopResults results =
-      scan(first, {project(x, weights, true)},
-           [&](std::span<const Tensor> state, std::span<const Tensor> projected) {
-             const std::vector<Tensor> gates = (projected[0] + hidden_product(state[0], weights)).chunk(4, -1);
-             const Tensor c = sigmoid(gates[1]) * state[1] + sigmoid(gates[0]) * tanh(gates[2]);
-             const Tensor h = sigmoid(gates[3]) * tanh(c);
-             return LoopStep{{h, c}, {h}};
-           },
-           {.name = "lstm", .reverse = reverse});
-  return {results.outputs[0], results.carries};
-}
-
-DirectionResults run_gru(const Tensor& x, const Weights& weights, const States& first, bool reverse) {
-  const LoopResults results = scan(first, {project(x, weights, false)},
-                                   [&](std::span<const Tensor> state, std::span<const Tensor> projected) {
-                                     const std::vector<Tensor> input = projected[0].chunk(3, -1);
-                                     Tensor product = hidden_product(state[0], weights);
-                                     if (weights.hidden_bias) product = product + weights.hidden_bias->as(product);
-                                     const std::vector<Tensor> hidden = product.chunk(3, -1);
-                                     const Tensor r = sigmoid(input[0] + hidden[0]),
-                                                  z = sigmoid(input[1] + hidden[1]);
-                                     const Tensor n = tanh(input[2] + r * hidden[2]);
-                                     const Tensor h = n + z * (state[0] - n);
-                                     return LoopStep{{h}, {h}};
-                                   },
-                                   {.name = "gru", .reverse = reverse});
-  return {results.outputs[0], results.carries};
-}
-
-using RunDirection = std::function<DirectionResults(const Tensor&, const Weights&, const States&, bool)>;
-
-/// Runs all layers and directions. `first`: the states [layers * directions, B, hidden], empty for zeros.
-RecurrentResults run_all(const Tensor& x, const std::vector<Weights>& weights, std::size_t directions,
-                         const Dim& hidden, const std::vector<Tensor>& first, const RunDirection& run) {
-  Tensor input = x;
-  std::vector<std::vector<Tensor>> last(first.size());
-  for (std::size_t w = 0; w < weights.size(); w += directions) {
-    std::vector<Tensor> outputs;
-    for (std::size_t d = 0; d < directions; ++d) {
-      States states;
-      for (const Tensor& given : first)
-        states.push_back(given.is_empty() ? x.graph().zeros({x.size(0), hidden}, x.dtype())
-                                          : given.select(0, static_cast<std::int64_t>(w + d)));
-      const DirectionResults results = run(input, weights[w + d], states, d == 1);
-      outputs.push_back(results.output.transpose(0, 1));
-      for (std::size_t s = 0; s < last.size(); ++s) last[s].push_back(results.last[s]);
-    }
-    input = directions == 1 ? outputs[0] : concat(outputs, -1);
+CellWeights cell_weights(const RecurrentWeights& weights, const Tensor& x) {
+  CellWeights cell{.input = weights.input.as(x), .hidden = weights.hidden.as(x)};
+  if (weights.input_bias) {
+    cell.input_bias = weights.input_bias->as(x);
+    cell.hidden_bias = weights.hidden_bias->as(x);
   }
-  RecurrentResults results{.output = input, .h = stack(last[0], 0)};
-  if (last.size() > 1) results.c = stack(last[1], 0);
-  return results;
+  return cell;
+}
+
+/// Runs all layers and directions over x [B, T, in]. `first`: the states [layers * directions, B, hidden], empty for
+/// zeros.
+template <class Cell>
+RecurrentResults run_all(const Tensor& x, const std::vector<RecurrentWeights>& weights, std::size_t directions,
+                         const Dim& hidden, const std::vector<Tensor>& first) {
+  std::vector<RecurrentCell> cells;
+  std::vector<CellStates> states;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    cells.push_back(Cell{cell_weights(weights[i], x)});
+    CellStates& own = states.emplace_back();
+    for (const Tensor& given : first)
+      own.push_back(given.is_empty() ? x.graph().zeros({x.size(0), hidden}, x.dtype())
+                                     : given.select(0, static_cast<std::int64_t>(i)));
+  }
+  const LayerResults results = run_layers(cells, directions, x.transpose(0, 1), states);
+  RecurrentResults all{.output = results.output.transpose(0, 1), .h = results.last[0]};
+  if (results.last.size() > 1) all.c = results.last[1];
+  return all;
 }
 
 }  // namespace
@@ -132,7 +81,7 @@ Tensor Lstm::operator()(const Operand& x) const { return run(x.tensor, {}, {}, x
 
 RecurrentResults Lstm::run(const Tensor& x, const Tensor& h, const Tensor& c, Where at) const {
   const Scope scope(*this, x, at);
-  return run_all(x, weights_, directions(), hidden_, {h, c}, run_lstm);
+  return run_all<LstmCell>(x, weights_, directions(), hidden_, {h, c});
 }
 
 Gru::Gru(const Module& parent, std::string_view name, const Dim& in, const Dim& hidden,
@@ -143,7 +92,7 @@ Tensor Gru::operator()(const Operand& x) const { return run(x.tensor, {}, x.at).
 
 RecurrentResults Gru::run(const Tensor& x, const Tensor& h, Where at) const {
   const Scope scope(*this, x, at);
-  return run_all(x, weights_, directions(), hidden_, {h}, run_gru);
+  return run_all<GruCell>(x, weights_, directions(), hidden_, {h});
 }
 
 }  // namespace lathe::nn

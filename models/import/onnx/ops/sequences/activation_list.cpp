@@ -75,8 +75,8 @@ class Numbers {
 
 }  // namespace
 
-std::vector<Activation> activation_list(const OpCall& call, const std::vector<std::string>& defaults,
-                                        std::size_t directions) {
+std::vector<nn::CellFunction> activation_list(const OpCall& call, const std::vector<std::string>& defaults,
+                                              std::size_t directions) {
   std::vector<std::string> names;
   for (std::size_t d = 0; d < directions; ++d) names.insert(names.end(), defaults.begin(), defaults.end());
   if (const auto* given = call.find<std::vector<std::string>>("activations")) {
@@ -86,7 +86,7 @@ std::vector<Activation> activation_list(const OpCall& call, const std::vector<st
     names = *given;
   }
   Numbers alphas(call, "activation_alpha"), betas(call, "activation_beta");
-  std::vector<Activation> all;
+  std::vector<nn::CellFunction> all;
   for (const std::string& name : names) {
     const ActivationKind& kind = kind_of(call, name);
     const double alpha = kind.has_alpha ? alphas.next(kind, kind.alpha) : 0,
