@@ -6,7 +6,6 @@
 #include <cctype>
 
 #include "ir/support/reports/unsupported_parts.h"
-#include "models/import/pt2/storage_owners.h"
 
 namespace lathe::pt2 {
 
@@ -34,8 +33,31 @@ class Check {
 
   void graph(const ExportedProgram& program) {
     StorageOwners owners(program.graph);
-    own_inputs(owners, program);
+    for (const InputSpec& input : program.inputs)
+      if (is_own(input)) owners.own(input.value.text);
     nodes(program.graph, owners);
+    std::set<std::string> written;
+    for (const NodePart& node : program.graph.nodes) {
+      const auto found = accesses_.writes.find(&node);
+      if (found == accesses_.writes.end()) continue;
+      written.insert(found->second.names.begin(), found->second.names.end());
+      written.insert(found->second.whole_names.begin(), found->second.whole_names.end());
+    }
+    for (const InputSpec& input : program.inputs)
+      if (is_own(input) && written.contains(input.value.text)) accesses_.written_inputs.insert(input.value.text);
+  }
+
+  ProgramAccesses take_accesses() { return std::move(accesses_); }
+
+  void report(const std::string& file) const {
+    parts_.report(file, "Lathe does not import", "import_unsupported",
+                  has_mutation_ ? "call run_decompositions() on the exported program, which replaces such ops" : "");
+  }
+
+ private:
+  /// Returns whether an input has storage that the program may write.
+  static bool is_own(const InputSpec& input) {
+    return input.kind == InputSpec::Kind::buffer || input.kind == InputSpec::Kind::constant;
   }
 
   void graph(const GraphPart& graph) {
@@ -44,15 +66,25 @@ class Check {
   }
 
   void nodes(const GraphPart& graph, StorageOwners& owners) {
+    accesses_.reads[&graph] = owners.reads();
     for (const NodePart& node : graph.nodes) this->node(node, owners);
   }
 
-  void report(const std::string& file) const {
-    parts_.report(file, "Lathe does not import", "import_unsupported",
-                  has_mutation_ ? "call run_decompositions() on the exported program, which replaces such ops" : "");
+  void write(const NodePart& node, StorageOwners& owners) {
+    WrittenValues written = owners.write(node);
+    if (!written.names.empty()) {
+      accesses_.writes.emplace(&node, std::move(written));
+      return;
+    }
+    has_mutation_ = true;
+    const auto [domain, name] = op_of(node.target);
+    parts_.add(
+        fmt::format("the op {}.{}, which writes to an input, a parameter, or a tensor with views that are read "
+                    "later",
+                    domain, name),
+        node_path(node));
   }
 
- private:
   void node(const NodePart& node, StorageOwners& owners) {
     if (const GraphPart* const inner = wrapped_graph(node)) {
       owners.add(node, nullptr);
@@ -61,16 +93,10 @@ class Check {
     const auto [domain, name] = op_of(node.target);
     const OpRecord* const record = find_op(ops_, node.target);
     if (!record) return parts_.add(fmt::format("the op {}.{}", domain, name), node_path(node));
-    if (!writes_in_place(node, *record)) {
+    if (writes_in_place(node, *record))
+      write(node, owners);
+    else
       owners.add(node, record);
-    } else if (owners.write(node).names.empty()) {
-      has_mutation_ = true;
-      parts_.add(
-          fmt::format(
-              "the op {}.{}, which writes to an input, a parameter, or a tensor with views that are read later",
-              domain, name),
-          node_path(node));
-    }
     const auto operands = importing::words_of(record->operands);
     for (const NamedArgument& argument : node.arguments) {
       if (argument.value.graph) graph(*argument.value.graph);
@@ -82,6 +108,7 @@ class Check {
 
   const importing::OpTable& ops_;
   UnsupportedParts parts_;
+  ProgramAccesses accesses_;
   bool has_mutation_ = false;
 };
 
@@ -138,11 +165,13 @@ bool is_harmless(const NamedArgument& argument) {
          std::ranges::find(names, argument.name) != std::end(names);
 }
 
-void check_program(const ExportedProgram& program, const importing::OpTable& ops, const std::string& file) {
+ProgramAccesses check_program(const ExportedProgram& program, const importing::OpTable& ops,
+                              const std::string& file) {
   Check check(ops);
   check.signature(program);
   check.graph(program);
   check.report(file);
+  return check.take_accesses();
 }
 
 std::string node_path(const NodePart& node) {

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "models/import/op_table.h"
 #include "models/import/pt2/program/exported_program.h"
+#include "models/import/pt2/storage_owners.h"
 
 namespace lathe::pt2 {
 
@@ -32,9 +35,16 @@ const GraphPart* wrapped_graph(const NodePart& node);
 /// name of one, such as pin_memory.
 bool is_harmless(const NamedArgument& argument);
 
-/// Throws UserError [import_unsupported] that lists all ops, arguments, inputs and outputs of a program that are not
-/// imported, with their nodes, including those of subgraphs.
-void check_program(const ExportedProgram& program, const importing::OpTable& ops, const std::string& file);
+/// What the nodes of a program and of its subgraphs read, and write in place.
+struct ProgramAccesses {
+  std::map<const NodePart*, WrittenValues> writes;
+  std::map<const GraphPart*, std::set<std::string, std::less<>>> reads;  ///< values that nodes or outputs read
+  std::set<std::string> written_inputs;                                  ///< buffers and constants
+};
+
+/// Returns the accesses of a program. Throws UserError [import_unsupported] that lists all ops, arguments, inputs and
+/// outputs of a program that are not imported, with their nodes, including those of subgraphs.
+ProgramAccesses check_program(const ExportedProgram& program, const importing::OpTable& ops, const std::string& file);
 
 /// Returns the name of a node for locations: "/layers.0/attn/linear_1".
 std::string node_path(const NodePart& node);

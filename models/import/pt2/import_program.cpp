@@ -64,10 +64,10 @@ importing::ImportedGraph import_program(const std::filesystem::path& file, const
   const std::string name = program_of(archive, root), path = fmt::format("{}models/{}.json", root, name);
   const ExportedProgram program = read_program(archive.text(path), fmt::format("{}: {}", archive.name(), path));
   const importing::OpTable ops = aten_ops();
-  check_program(program, ops, archive.name());
+  const ProgramAccesses accesses = check_program(program, ops, archive.name());
   const ProgramTensors tensors(archive, root, name);
   return importing::with_input_dims(options.sizes, [&](importing::InputDims& input_dims) {
-    return ProgramImporter(file, program, tensors, ops, options, input_dims).import();
+    return ProgramImporter(file, program, accesses, tensors, ops, options, input_dims).import();
   });
 }
 

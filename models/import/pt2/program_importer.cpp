@@ -7,7 +7,6 @@
 
 #include "frontend/ops/derived_ops.h"
 #include "ir/support/error.h"
-#include "models/import/pt2/check_program.h"
 
 namespace lathe::pt2 {
 
@@ -39,15 +38,16 @@ Value ProgramImporter::in_type_of(const Value& old, const Value& value) const {
 }
 
 ProgramImporter::ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program,
-                                 const ProgramTensors& tensors, const importing::OpTable& ops,
-                                 const importing::ImportOptions& options, importing::InputDims& input_dims)
+                                 const ProgramAccesses& accesses, const ProgramTensors& tensors,
+                                 const importing::OpTable& ops, const importing::ImportOptions& options,
+                                 importing::InputDims& input_dims)
     : file_(path.filename().string()),
       program_(program),
+      accesses_(accesses),
       tensors_(tensors),
       ops_(ops),
       options_(options),
       dims_(program, input_dims),
-      written_(written_inputs(program, ops)),
       imported_{Graph(path.stem().string()), {}, {}},
       into_(imported_.graph) {
   input_dims.check_sizes(file_);
@@ -59,10 +59,8 @@ importing::ImportedGraph ProgramImporter::import() {
   add_ranges();
   add_guards();
   check_fixed_sizes();
-  StorageOwners owners(program_.graph);
-  own_inputs(owners, program_);
-  check_written(owners);
-  add_nodes(values, program_.graph, owners);
+  check_written();
+  add_graph(values, program_.graph);
   add_outputs(values);
   add_written(values);
   return std::move(imported_);
@@ -82,11 +80,6 @@ const Value& ProgramImporter::value_of(const Values& values, const NodePart& nod
 }
 
 void ProgramImporter::add_graph(Values& values, const GraphPart& graph) {
-  StorageOwners owners(graph);
-  add_nodes(values, graph, owners);
-}
-
-void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageOwners& owners) {
   for (const NodePart& node : graph.nodes) {
     const Location here = location(node);
     try {
@@ -95,12 +88,9 @@ void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageO
              "import_file");
       if (depth_ > max_subgraph_depth) fail(node, "too many nested subgraphs", "import_file");
       const GraphPart* const inner = wrapped_graph(node);
-      inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node, owners);
-      const importing::OpRecord* const record = inner ? nullptr : find_op(ops_, node.target);
-      if (record && writes_in_place(node, *record))
-        replace_written(values, graph, node, owners);
-      else
-        owners.add(node, record);
+      inner ? add_wrapped(values, node, *inner) : add_op(values, graph, node);
+      if (const auto written = accesses_.writes.find(&node); written != accesses_.writes.end())
+        replace_written(values, graph, node, written->second);
     } catch (const UserError& error) {
       // Some functions of the DSL raise errors at their own line.
       const std::string_view text = error.what();
@@ -111,14 +101,12 @@ void ProgramImporter::add_nodes(Values& values, const GraphPart& graph, StorageO
 }
 
 void ProgramImporter::replace_written(Values& values, const GraphPart& graph, const NodePart& node,
-                                      StorageOwners& owners) {
-  const StorageOwners::Written written = owners.write(node);
-  if (written.names.empty() || node.results.empty()) fail(node, "the op writes to a value with views", "import_file");
+                                      const WrittenValues& written) {
   std::string part = node.results[0].text;
   for (const std::string& name : written.names) values.insert_or_assign(name, value_of(values, node, part));
   for (std::size_t i = written.slices.size(); i-- > 0;) {
     const std::string whole = written.slices[i]->arguments[0].value.text;
-    part = add_scatter(values, graph, *written.slices[i], part, owners);
+    part = add_scatter(values, graph, *written.slices[i], part);
     values.insert_or_assign(whole, value_of(values, node, part));
   }
   for (const std::string& name : written.whole_names) values.insert_or_assign(name, value_of(values, node, part));
@@ -126,7 +114,7 @@ void ProgramImporter::replace_written(Values& values, const GraphPart& graph, co
 
 /// Puts a part in the place of a slice of a value. Returns the name of the new value.
 std::string ProgramImporter::add_scatter(Values& values, const GraphPart& graph, const NodePart& slice,
-                                         const std::string& part, const StorageOwners& owners) {
+                                         const std::string& part) {
   NodePart scatter = slice;
   scatter.target = op_of(slice.target).second == "select.int" ? "torch.ops.aten.select_scatter.default"
                                                               : "torch.ops.aten.slice_scatter.default";
@@ -136,7 +124,7 @@ std::string ProgramImporter::add_scatter(Values& values, const GraphPart& graph,
   scatter.arguments.insert(scatter.arguments.begin() + 1, {"src", source});
   scatter.results.resize(1);
   scatter.results[0].text = fmt::format("{}, written to {}", part, slice.name);
-  add_op(values, graph, scatter, owners);
+  add_op(values, graph, scatter);
   return scatter.results[0].text;
 }
 
@@ -185,8 +173,7 @@ Results ProgramImporter::add_body(const NodePart& node, const GraphPart& body, s
   return results;
 }
 
-void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodePart& node,
-                             const StorageOwners& owners) {
+void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodePart& node) {
   const importing::OpRecord* const record = find_op(ops_, node.target);
   LATHE_ASSERT(record);  // check_program() has found it
   const auto [domain, name] = op_of(node.target);
@@ -198,7 +185,8 @@ void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodeP
     else
       results.push_back(result.kind == Argument::Kind::value ? result.text : "");
   }
-  for (const std::string& result : results) source.results.push_back(!result.empty() && owners.is_read(result));
+  const auto& reads = accesses_.reads.at(&graph);
+  for (const std::string& result : results) source.results.push_back(!result.empty() && reads.contains(result));
   std::vector<Value> given = operands(values, graph, node, *record, source);
   add_attributes(values, node, *record, source);
   assertions_.note(node, given);

@@ -8,10 +8,10 @@
 #include "models/import/import.h"
 #include "models/import/op_table.h"
 #include "models/import/pt2/archive/program_tensors.h"
+#include "models/import/pt2/check_program.h"
 #include "models/import/pt2/program/exported_program.h"
 #include "models/import/pt2/sizes/program_dims.h"
 #include "models/import/pt2/sizes/size_assertions.h"
-#include "models/import/pt2/storage_owners.h"
 
 namespace lathe::pt2 {
 
@@ -21,9 +21,9 @@ using Values = std::unordered_map<std::string, importing::Value>;
 /// Builds the graph of a program, node by node.
 class ProgramImporter {
  public:
-  ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program, const ProgramTensors& tensors,
-                  const importing::OpTable& ops, const importing::ImportOptions& options,
-                  importing::InputDims& input_dims);
+  ProgramImporter(const std::filesystem::path& path, const ExportedProgram& program, const ProgramAccesses& accesses,
+                  const ProgramTensors& tensors, const importing::OpTable& ops,
+                  const importing::ImportOptions& options, importing::InputDims& input_dims);
 
   importing::ImportedGraph import();
 
@@ -38,7 +38,7 @@ class ProgramImporter {
   bool is_updated(const InputSpec& input) const;
   void add_outputs(const Values& values);
   /// Throws UserError [import_unsupported] for a tensor that is written in place, and read by another name.
-  void check_written(const StorageOwners& owners) const;
+  void check_written() const;
   /// Buffers that nodes write in place get their last values.
   void add_written(const Values& values);
   /// Records the limits of the symbols and the guards of the program as run-time checks.
@@ -50,18 +50,16 @@ class ProgramImporter {
   std::set<std::string> bound_names() const;
 
   void add_graph(Values& values, const GraphPart& graph);
-  void add_nodes(Values& values, const GraphPart& graph, StorageOwners& owners);
   void add_wrapped(Values& values, const NodePart& node, const GraphPart& inner);
   /// Adds a branch, or the body of a loop, to a graph. Returns its outputs.
   importing::Results add_body(const NodePart& node, const GraphPart& body, std::vector<importing::Value> inputs,
                               const Graph& into);
-  void add_op(Values& values, const GraphPart& graph, const NodePart& node, const StorageOwners& owners);
+  void add_op(Values& values, const GraphPart& graph, const NodePart& node);
   /// Returns the value in the dtype and the shape of another one.
   importing::Value in_type_of(const importing::Value& old, const importing::Value& value) const;
   /// Replaces the values that an op writes in place by its result.
-  void replace_written(Values& values, const GraphPart& graph, const NodePart& node, StorageOwners& owners);
-  std::string add_scatter(Values& values, const GraphPart& graph, const NodePart& slice, const std::string& part,
-                          const StorageOwners& owners);
+  void replace_written(Values& values, const GraphPart& graph, const NodePart& node, const WrittenValues& written);
+  std::string add_scatter(Values& values, const GraphPart& graph, const NodePart& slice, const std::string& part);
   /// Throws UserError [import_file] if a result does not have the dtype and the sizes in the file.
   void check_type(const NodePart& node, const std::string& name, const TensorMeta& meta,
                   const importing::Value& value) const;
@@ -79,12 +77,12 @@ class ProgramImporter {
 
   std::string file_;
   const ExportedProgram& program_;
+  const ProgramAccesses& accesses_;
   const ProgramTensors& tensors_;
   const importing::OpTable& ops_;
   const importing::ImportOptions& options_;
   ProgramDims dims_;
   SizeAssertions assertions_;
-  std::set<std::string> written_;  ///< buffers and constants that nodes write in place, by their names in the graph
   importing::ImportedGraph imported_;
   Graph into_;              ///< that nodes are added to: that of the program, or the body of a loop
   int depth_ = 0;           ///< of subgraphs

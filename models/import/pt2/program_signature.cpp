@@ -52,7 +52,7 @@ void ProgramImporter::add_user_input(Values& values, const Argument& input) {
 }
 
 bool ProgramImporter::is_updated(const InputSpec& input) const {
-  if (written_.contains(input.value.text)) return true;
+  if (accesses_.written_inputs.contains(input.value.text)) return true;
   return input.kind == InputSpec::Kind::buffer &&
          std::ranges::any_of(program_.outputs, [&](const OutputSpec& output) {
            return output.kind == OutputSpec::Kind::buffer && output.target == input.target;
@@ -163,12 +163,13 @@ void ProgramImporter::add_outputs(const Values& values) {
   }
 }
 
-void ProgramImporter::check_written(const StorageOwners& owners) const {
+void ProgramImporter::check_written() const {
+  const auto& reads = accesses_.reads.at(&program_.graph);
   for (const InputSpec& input : program_.inputs) {
-    if (!written_.contains(input.value.text)) continue;
+    if (!accesses_.written_inputs.contains(input.value.text)) continue;
     for (const InputSpec& other : program_.inputs) {
       const bool is_stored = other.kind != InputSpec::Kind::user && other.kind != InputSpec::Kind::fixed;
-      if (&other == &input || !is_stored || !owners.is_read(other.value.text)) continue;
+      if (&other == &input || !is_stored || !reads.contains(other.value.text)) continue;
       if (tensors_.file(other.target) == tensors_.file(input.target))
         throw UserError(fmt::format("{}: '{}' is written in place, and '{}' has the same memory", file_, input.target,
                                     other.target),
@@ -179,7 +180,7 @@ void ProgramImporter::check_written(const StorageOwners& owners) const {
 
 void ProgramImporter::add_written(const Values& values) {
   for (const InputSpec& input : program_.inputs) {
-    if (!written_.contains(input.value.text)) continue;
+    if (!accesses_.written_inputs.contains(input.value.text)) continue;
     const ir::GraphBuilder::At line(imported_.graph.builder(), Location(file_ + ":" + input.target, 0));
     imported_.graph.update(buffers_.at(input.target).in(imported_.graph),
                            values.at(input.value.text).in(imported_.graph));

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "models/import/pt2/check_program.h"
-
 namespace lathe::pt2 {
 
 namespace {
@@ -174,15 +172,15 @@ std::vector<const NodePart*> StorageOwners::slices_to(const std::string& name, c
   return slices;
 }
 
-StorageOwners::Written StorageOwners::write_whole(std::size_t storage, const std::string& result) {
+WrittenValues StorageOwners::write_whole(std::size_t storage, const std::string& result) {
   std::set<std::string>& names = storages_[storage].names;
-  Written written{.names = {names.begin(), names.end()}};
+  WrittenValues written{.names = {names.begin(), names.end()}};
   names.insert(result);
   shared_by_[result] = {storage};
   return written;
 }
 
-StorageOwners::Written StorageOwners::write(const NodePart& node) {
+WrittenValues StorageOwners::write(const NodePart& node) {
   ++at_;
   if (node.arguments.empty() || node.results.empty()) return {};
   const std::string &target = node.arguments[0].value.text, &result = node.results[0].text;
@@ -222,30 +220,10 @@ StorageOwners::Written StorageOwners::write(const NodePart& node) {
   return {.names = {target}};
 }
 
-void own_inputs(StorageOwners& owners, const ExportedProgram& program) {
-  for (const InputSpec& input : program.inputs)
-    if (input.kind == InputSpec::Kind::buffer || input.kind == InputSpec::Kind::constant)
-      owners.own(input.value.text);
-}
-
-std::set<std::string> written_inputs(const ExportedProgram& program, const importing::OpTable& ops) {
-  StorageOwners owners(program.graph);
-  own_inputs(owners, program);
-  std::set<std::string> all;
-  for (const NodePart& node : program.graph.nodes) {
-    const importing::OpRecord* const record = wrapped_graph(node) ? nullptr : find_op(ops, node.target);
-    if (!record || !writes_in_place(node, *record))
-      owners.add(node, record);
-    else {
-      const StorageOwners::Written written = owners.write(node);
-      all.insert(written.names.begin(), written.names.end());
-      all.insert(written.whole_names.begin(), written.whole_names.end());
-    }
-  }
-  std::set<std::string> inputs;
-  for (const InputSpec& input : program.inputs)
-    if (all.contains(input.value.text)) inputs.insert(input.value.text);
-  return inputs;
+std::set<std::string, std::less<>> StorageOwners::reads() const {
+  std::set<std::string, std::less<>> names;
+  for (const auto& [name, at] : last_reads_) names.insert(name);
+  return names;
 }
 
 }  // namespace lathe::pt2

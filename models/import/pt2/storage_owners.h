@@ -16,30 +16,30 @@ namespace lathe::pt2 {
 /// "torch.ops.aten.relu_.default"; empty for a target that does not write in place.
 std::string functional_target(std::string_view target);
 
+/// The values that a write in place changes.
+struct WrittenValues {
+  std::vector<std::string> names;             ///< of the written value
+  std::vector<const NodePart*> slices = {};   ///< of a part: slices and selections, from the whole value to the part
+  std::vector<std::string> whole_names = {};  ///< of the value that a part belongs to
+};
+
 /// Tracks which values of a graph share storage, for writes in place. A write to a whole value is safe if no other
 /// value that shares the storage is read after it: it then defines a new value, to which all names of the old one
 /// refer. A write to a part is safe if the rest is not read after it, or if the part is a slice, from which the whole
 /// value is made again. Inputs are not written, but for those with own storage.
 class StorageOwners {
  public:
-  /// The values that a write in place changes.
-  struct Written {
-    std::vector<std::string> names;            ///< of the written value
-    std::vector<const NodePart*> slices = {};  ///< of a part: slices and selections, from the whole value to the part
-    std::vector<std::string> whole_names = {};  ///< of the value that a part belongs to
-  };
-
   explicit StorageOwners(const GraphPart& graph);
 
-  /// Returns whether a node or an output reads a value.
-  bool is_read(const std::string& name) const { return last_reads_.contains(name); }
   /// Notes an input with storage of its own, such as a buffer, which keeps what is written.
   void own(const std::string& name) { define(name, Storage::Kind::kept); }
   /// Notes the results of the next node. `record` is null for a node with a subgraph.
   void add(const NodePart& node, const importing::OpRecord* record);
   /// Notes the next node, a write in place. Returns what is written; no names if other values that share its storage
   /// are read later, or if it has no storage of its own.
-  Written write(const NodePart& node);
+  WrittenValues write(const NodePart& node);
+  /// Returns the values that nodes or outputs read.
+  std::set<std::string, std::less<>> reads() const;
 
  private:
   struct Storage {
@@ -50,7 +50,7 @@ class StorageOwners {
   };
   void define(const std::string& name, Storage::Kind kind);
   bool is_read_later(const std::string& name) const;
-  Written write_whole(std::size_t storage, const std::string& result);
+  WrittenValues write_whole(std::size_t storage, const std::string& result);
   std::vector<const NodePart*> slices_to(const std::string& name, const Storage& storage) const;
   std::set<std::size_t> storages_of(const NodePart& node) const;
 
@@ -61,11 +61,5 @@ class StorageOwners {
   std::map<std::string, std::set<std::size_t>, std::less<>> shared_by_;  ///< storages that a value may share
   std::map<std::string, const NodePart*, std::less<>> slices_;           ///< nodes by the slices that they return
 };
-
-/// Returns the names of the buffers and constants that the nodes of a program write in place.
-std::set<std::string> written_inputs(const ExportedProgram& program, const importing::OpTable& ops);
-
-/// Notes the buffers and constants of a program.
-void own_inputs(StorageOwners& owners, const ExportedProgram& program);
 
 }  // namespace lathe::pt2
