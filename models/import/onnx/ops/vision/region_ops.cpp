@@ -3,6 +3,7 @@
 #include "models/import/onnx/ops/networks/op_windows.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/ops/indexing_functions.h"
+#include "models/import/ops/vision/folded_windows.h"
 
 /// Ops on regions of images, and images from their windows.
 namespace lathe::onnx {
@@ -76,41 +77,19 @@ Results roi_align(const OpCall& call) {
 /// Adds the columns [N, C * elements, windows] of an image up, each at its place.
 Results col2im(const OpCall& call) {
   const Tensor columns = call.tensor(0);
-  const Ints image = call.integers(1, "the image shape"), block = call.integers(2, "the block shape");
-  if (columns.rank() != 3 || image.size() != block.size())
-    call.fail("the columns have not 3 dims, or the shapes differ in rank", "import_operand");
+  const std::vector<Dim> image = call.dims(1, "the image shape");
+  const Ints block = call.integers(2, "the block shape");
+  if (image.size() != block.size()) call.fail("the shapes differ in rank", "import_operand");
   Shape sizes{1, 1};
-  for (const std::int64_t size : image) sizes.push_back(size);
+  for (const Dim& size : image) sizes.push_back(size);
   const Windows windows = windows_of(call, call.graph().zeros(sizes, columns.dtype()), block);
-  const int dims = static_cast<int>(image.size());
-  Tensor numbers, is_inside;  // [elements of a block.., windows..]
-  Dim elements = 1, count = 1;
-  for (int i = 0; i < dims; ++i) {
-    const auto d = static_cast<std::size_t>(i);
-    const std::int64_t outputs =
-        (image[d] + windows.low[d] + windows.high[d] - windows.extent(d)) / windows.stride[d] + 1;
-    elements = elements * Dim(block[d]);
-    count = count * Dim(outputs);
-    const auto range = [&](std::int64_t size, int axis) {
-      return along_axis(call.graph().arange(size, i64), axis, 2 * dims);
-    };
-    const Tensor at =
-        range(block[d], i) * windows.dilation[d] + range(outputs, dims + i) * windows.stride[d] - windows.low[d];
-    const Tensor fits = (at >= 0) & (at < image[d]);
-    numbers = numbers.is_empty() ? at : numbers * image[d] + at;
-    is_inside = is_inside.is_empty() ? fits : is_inside & fits;
-  }
-  const std::optional<Dim> channels = columns.size(1).divided_by(elements);
-  if (!channels || columns.size(2) != count)
-    call.fail(fmt::format("columns {} for blocks of {} elements and {} windows", columns.shape().to_string(),
-                          elements.to_string(), count.to_string()),
-              "import_operand");
-  const Dim all = elements * count;
-  const Tensor values = where(is_inside.reshape({all}), columns.reshape({columns.size(0), *channels, all}), 0);
-  Shape result{columns.size(0), *channels};
-  for (const std::int64_t size : image) result.push_back(size);
-  return {scatter_add(where(is_inside, numbers, 0).reshape({all}), values, product(result, 2, result.rank()), 2)
-              .reshape(result)};
+  return {importing::image_of_columns(call, columns,
+                                      {.image = image,
+                                       .size = block,
+                                       .stride = windows.stride,
+                                       .dilation = windows.dilation,
+                                       .low = windows.low,
+                                       .high = windows.high})};
 }
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <limits>
 #include <numeric>
 
-#include "models/import/ops/sizes/dim_functions.h"
-#include "models/import/ops/sizes/window_counts.h"
 #include "models/import/ops/vision/folded_windows.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
@@ -18,8 +16,6 @@ namespace {
 /// The windows over the last two dims.
 struct Blocks {
   Ints size, stride, padding, dilation;
-
-  std::int64_t extent(std::size_t i) const { return dilation[i] * (size[i] - 1) + 1; }
 };
 Blocks blocks_of(const OpCall& call) {
   const auto pair = [&](std::string_view name, std::int64_t fallback) {
@@ -61,30 +57,16 @@ Results col2im(const OpCall& call) {
   const bool has_batch = given.rank() == 3;
   if (!has_batch && given.rank() != 2)
     call.fail(fmt::format("the operand has {} dims", given.rank()), "import_operand");
-  const Tensor columns = has_batch ? given : given.unsqueeze(0);
   const std::vector<Dim> sizes = call.dims(1, "output_size");
   if (sizes.size() != 2) call.fail("output_size has not two sizes", "import_operand");
   const Blocks blocks = blocks_of(call);
-  const auto count = [&](std::size_t i) {
-    importing::require_multiple(call, static_cast<int>(i) + 2, sizes[i], blocks.stride[i]);
-    const Dim rest = sizes[i] + Dim(2 * blocks.padding[i] - blocks.extent(i));
-    const std::optional<Dim> after_first = importing::quotient(rest, blocks.stride[i], true);
-    if (!after_first) call.fail(fmt::format("windows at a stride of {}", blocks.stride[i]), "import_size");
-    return *after_first + Dim(1);
-  };
-  const Dim rows = count(0), width = count(1), elements(blocks.size[0] * blocks.size[1]);
-  const std::optional<Dim> channels = columns.size(1).divided_by(elements);
-  if (!channels || columns.size(2).equals(rows * width) == Dim::Answer::no)
-    call.fail(fmt::format("columns {} for windows of {} elements", columns.shape().to_string(), elements.to_string()),
-              "import_operand");
-  Tensor x = columns.reshape({columns.size(0), *channels, blocks.size[0], blocks.size[1], rows, width});
-  const auto fold = [&](std::size_t i, int in_window, int windows) {
-    x = importing::folded(
-        x, in_window, windows,
-        {.stride = blocks.stride[i], .dilation = blocks.dilation[i], .padding = blocks.padding[i], .size = sizes[i]});
-  };
-  fold(0, 2, 4);  // [N, C, kw, h, columns]
-  fold(1, 2, 4);
+  const Tensor x = importing::image_of_columns(call, has_batch ? given : given.unsqueeze(0),
+                                               {.image = sizes,
+                                                .size = blocks.size,
+                                                .stride = blocks.stride,
+                                                .dilation = blocks.dilation,
+                                                .low = blocks.padding,
+                                                .high = blocks.padding});
   return {has_batch ? x : x.squeeze(0)};
 }
 
