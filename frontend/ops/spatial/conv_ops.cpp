@@ -115,4 +115,12 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bia
   return transposed("conv_transpose2d", 2, x, weight, &bias, options, at);
 }
 
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const ConvTransposeOptions& options, Where at) {
+  return transposed("conv_transpose3d", 3, x, weight, nullptr, options, at);
+}
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& options, Where at) {
+  return transposed("conv_transpose3d", 3, x, weight, &bias, options, at);
+}
+
 }  // namespace lathe

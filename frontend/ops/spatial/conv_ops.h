@@ -61,4 +61,10 @@ Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const ConvTranspo
 Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
                         const ConvTransposeOptions& options = {}, Where at = Where::current());
 
+/// x [B, C, d, h, w], weight [C, O / groups, kd, kh, kw] -> [B, O, .., .., ..].
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const ConvTransposeOptions& options = {},
+                        Where at = Where::current());
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& options = {}, Where at = Where::current());
+
 }  // namespace lathe

@@ -80,6 +80,16 @@ inline std::vector<ConvolutionCase> convolution_cases() {
       {"conv_transpose2d",
        {{1, 4, 3, 4}, {4, 3, 4, 4}, {6}},
        [](Ts t) { return conv_transpose2d(t[0], t[1], t[2], {.stride = 2, .padding = 1, .groups = 2}); }},
+      {"conv_transpose3d",
+       {{1, 4, 2, 3, 2}, {4, 1, 2, 2, 3}, {2}},
+       [](Ts t) {
+         return conv_transpose3d(t[0], t[1], t[2],
+                                 {.stride = {2, 1, 3},
+                                  .padding = {1, 0, 1},
+                                  .output_padding = {1, 0, 2},
+                                  .dilation = {1, 2, 1},
+                                  .groups = 2});
+       }},
       {"max_pool1d", {{2, 2, 9}}, [](Ts t) { return max_pool1d(t[0], {.size = 3, .stride = 2, .padding = 1}); }},
       {"max_pool2d",
        {{1, 2, 7, 8}},

@@ -87,28 +87,6 @@ void pad_to_outputs(const OpCall& call, const Tensor& x, Ints& added, Windows& w
   }
 }
 
-/// The transpose over 3 dims: a convolution of x with zeros between its elements and the flipped weight.
-Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Windows& windows, std::int64_t groups) {
-  const Dim inputs = weight.size(0) / groups, outputs = weight.size(1).unnamed();
-  Tensor kernel = weight.reshape({groups, inputs, outputs, weight.size(2), weight.size(3), weight.size(4)})
-                      .transpose(1, 2)
-                      .reshape({outputs * Dim(groups), inputs, weight.size(2), weight.size(3), weight.size(4)});
-  Tensor spread = x;
-  for (int dim = 2; dim < 5; ++dim) {
-    const auto i = static_cast<std::size_t>(dim - 2);
-    kernel = kernel.flip(dim);
-    const Dim stride(windows.stride[i]), size = spread.size(dim).unnamed();
-    if (!stride.is(1)) {
-      Shape shape = spread.shape();
-      shape.set(dim, size * stride);
-      const Tensor blocks = pad(spread.unsqueeze(dim + 1), dim + 1, 0, stride - Dim(1));
-      spread = blocks.reshape(shape).slice(dim, 0, (size - Dim(1)) * stride + Dim(1));
-    }
-    spread = pad(spread, dim, windows.extent(i) - 1, windows.extent(i) - 1);
-  }
-  return conv3d(spread, kernel, {.dilation = per_dim(windows.dilation), .groups = groups});
-}
-
 /// The product of quantized tensors, quantized again, with one scale of the weight or one for each channel.
 Results quantized_conv(const OpCall& call) {
   const auto number = [&](std::size_t i) {
@@ -142,7 +120,7 @@ Results conv_transpose_op(const OpCall& call) {
     call.fail(fmt::format("a transposed convolution over {} dims; 1 to 3 are supported", kernel.size()));
   Tensor y = kernel.size() == 1   ? conv_transpose1d(x, weight, options)
              : kernel.size() == 2 ? conv_transpose2d(x, weight, options)
-                                  : conv_transpose3d(x, weight, windows, options.groups);
+                                  : conv_transpose3d(x, weight, options);
   for (std::size_t i = 0; i < kernel.size(); ++i) {
     const int dim = static_cast<int>(i) + 2;
     if (added[i] > 0) y = padded(y, dim, 0, added[i], 0);

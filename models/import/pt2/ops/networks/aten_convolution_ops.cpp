@@ -73,9 +73,13 @@ Tensor transposed(const OpCall& call, const Tensor& x) {
                                      .dilation = per_dim_argument(call, "dilation", 1),
                                      .groups = call.integer("groups", 1)};
   const Tensor weight = call.tensor(1);
-  if (weight.rank() != 3 && weight.rank() != 4)
-    call.fail(fmt::format("a transposed convolution over {} dims; 1 and 2 are supported", weight.rank() - 2));
-  const Tensor y = weight.rank() == 3 ? conv_transpose1d(x, weight, options) : conv_transpose2d(x, weight, options);
+  Tensor y;
+  switch (weight.rank() - 2) {
+    case 1: y = conv_transpose1d(x, weight, options); break;
+    case 2: y = conv_transpose2d(x, weight, options); break;
+    case 3: y = conv_transpose3d(x, weight, options); break;
+    default: call.fail(fmt::format("a transposed convolution over {} dims; 1 to 3 are supported", weight.rank() - 2));
+  }
   return call.has(2) ? y + along_axis(call.tensor(2), 1, y.rank()) : y;
 }
 
@@ -104,6 +108,7 @@ std::span<const OpRecord> aten_convolution_ops() {
       aten("convolution", operands, "stride padding dilation transposed output_padding groups", convolution_op),
       aten("conv_transpose1d", operands, transposing, conv_transpose_op),
       aten("conv_transpose2d.input", operands, transposing, conv_transpose_op),
+      aten("conv_transpose3d.input", operands, transposing, conv_transpose_op),
   };
   return records;
 }
