@@ -9,12 +9,6 @@ namespace lathe::importing {
 
 namespace {
 
-/// Returns the result of several steps, computed in a wider float dtype: f64 for f32, f32 for bf16 and f16.
-template <class Op>
-Tensor wider(const Tensor& a, const Op& op) {
-  return op(a.to(a.dtype() == f32 || a.dtype() == f64 ? f64 : f32)).to(a.dtype());
-}
-
 /// alpha (e^x - 1) below 0. The exponent is limited to 0, so that the branch that is not taken has finite gradients.
 Tensor exponential(const Tensor& x, double alpha) { return minimum(x, 0).expm1() * alpha; }
 

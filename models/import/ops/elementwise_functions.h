@@ -6,6 +6,12 @@
 /// Element-wise functions of floats that Lathe has no op for.
 namespace lathe::importing {
 
+/// Returns the result of several steps, computed in a wider float dtype: f64 for f32, f32 for bf16 and f16.
+template <class Op>
+Tensor wider(const Tensor& a, const Op& op) {
+  return op(a.to(a.dtype() == f32 || a.dtype() == f64 ? f64 : f32)).to(a.dtype());
+}
+
 Tensor tan(const Tensor& a);
 Tensor sinh(const Tensor& a);
 Tensor cosh(const Tensor& a);

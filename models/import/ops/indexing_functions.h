@@ -2,7 +2,7 @@
 
 #include "models/import/ops/tensor_functions.h"
 
-/// Reads and writes of elements at indices. Negative indices count from the end, and one out of range is an error at
+/// Reads of elements at indices. Negative indices count from the end, and one out of range is an error at
 /// run time [index_range].
 namespace lathe::importing {
 
@@ -27,31 +27,17 @@ Tensor linear_index(const Graph& graph, const Shape& shape, int first, int last,
   return total;
 }
 
+/// Returns the row-major numbers of the elements that checked indices, of the rank of `data`, name along an axis.
+Tensor element_numbers(const Tensor& indices, const Shape& data, int axis);
+
+/// Throws [import_operand] unless operand `i`, of indices, has a rank.
+void require_rank(const OpCall& call, std::size_t i, int rank);
+
 /// Returns the elements at the indices of operand `i` along an axis. The indices have the rank of x and may have
 /// smaller sizes. Throws [import_operand] for another rank.
 Tensor gathered_along(const OpCall& call, const Tensor& x, std::size_t i, int axis);
 
-/// Returns x with updates at the indices of operand `i` along an axis, of which the last one is kept for equal
-/// indices, or with their sums added. Indices and updates have the rank of x. Throws [import_operand].
-Tensor scattered_along(const OpCall& call, const Tensor& x, std::size_t i, const Tensor& updates, int axis,
-                       bool adds);
-
-/// How an element is combined with the updates of its index.
-enum class ScatterKind : std::uint8_t { replace, add, multiply, largest, smallest };
-
-/// Returns x combined with updates at the indices of operand `i` along an axis, by a product, the largest or the
-/// smallest. Indices and updates have the rank of x, and at most its sizes along other axes. Each element of x is
-/// compared with all indices along the axis. Throws [import_operand].
-Tensor combined_along(const OpCall& call, const Tensor& x, std::size_t i, const Tensor& updates, int axis,
-                      ScatterKind kind);
-
-/// Combines rows of dim 0 with the rows of updates at their positions, in the same way.
-Tensor with_combined_rows(const Tensor& data, const Tensor& positions, const Tensor& rows, ScatterKind kind);
-
 /// Returns `data` with dims [0, last) as one.
 Tensor with_joined_dims(const Tensor& data, int last);
-
-/// Writes rows at positions along dim 0: replaces them, or adds to them.
-Tensor with_rows(const Tensor& data, const Tensor& positions, const Tensor& rows, bool adds);
 
 }  // namespace lathe::importing

@@ -1,12 +1,11 @@
 #include <fmt/core.h>
 
-#include <cmath>
-#include <numbers>
-
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/onnx/tensor_data.h"
-#include "models/import/ops/fourier.h"
+#include "models/import/ops/elimination.h"
+#include "models/import/ops/signal/fourier.h"
+#include "models/import/ops/signal/signal_windows.h"
 
 /// Fourier transforms, windows of signals, and determinants.
 namespace lathe::onnx {
@@ -69,43 +68,18 @@ Results stft_op(const OpCall& call) {
   return {stack({y.real, y.imaginary}, -1)};
 }
 
-/// a - b cos(2 pi n / length) + c cos(4 pi n / length)
-Results window_op(const OpCall& call, double a, double b, double c) {
+Results window_op(const OpCall& call, const importing::CosineTerms& terms) {
   const std::int64_t size = call.integer(0, "the size");
   const DType dtype = dtype_of(call.integer("output_datatype", 1), call.node().location.place() + ": the result");
-  const std::int64_t length = call.flag("periodic", true) ? size : size - 1;
-  if (size < 1 || length < 1) call.fail(fmt::format("a window of {} elements", size), "import_operand");
-  const Tensor angle = call.graph().arange(size, i64).to(f64) * (2 * std::numbers::pi / static_cast<double>(length));
-  return {(a - cos(angle) * b + cos(angle * 2.0) * c).to(dtype)};
+  const bool is_periodic = call.flag("periodic", true);
+  if (size < (is_periodic ? 1 : 2)) call.fail(fmt::format("a window of {} elements", size), "import_operand");
+  return {importing::cosine_window(call.graph(), size, is_periodic, terms).to(dtype)};
 }
-Results hann_window(const OpCall& call) { return window_op(call, 0.5, 0.5, 0); }
-Results hamming_window(const OpCall& call) { return window_op(call, 25.0 / 46, 21.0 / 46, 0); }
-Results blackman_window(const OpCall& call) { return window_op(call, 0.42, 0.5, 0.08); }
+Results hann_window(const OpCall& call) { return window_op(call, {0.5, 0.5}); }
+Results hamming_window(const OpCall& call) { return window_op(call, {25.0 / 46, 21.0 / 46}); }
+Results blackman_window(const OpCall& call) { return window_op(call, {0.42, 0.5, 0.08}); }
 
-/// Expands along the first row.
-Tensor determinant(const Tensor& a, std::int64_t size) {
-  if (size == 1) return a.select(-1, 0).select(-1, 0);
-  Tensor total;
-  for (std::int64_t i = 0; i < size; ++i) {
-    std::vector<Tensor> columns;
-    if (i > 0) columns.push_back(a.slice(-1, 0, i));
-    if (i + 1 < size) columns.push_back(a.slice(-1, i + 1, size));
-    const Tensor minor = concat(columns, -1).slice(-2, 1, size);
-    const Tensor term = a.select(-1, i).select(-1, 0) * determinant(minor, size - 1);
-    total = total.is_empty() ? term : i % 2 == 0 ? total + term : total - term;
-  }
-  return total;
-}
-
-Results det_op(const OpCall& call) {
-  constexpr std::int64_t most = 4;
-  const Tensor a = call.tensor(0);
-  const auto size = a.rank() < 2 ? std::nullopt : a.size(-1).value();
-  if (!size || *size < 1 || *size > most || !a.size(-2).is(*size))
-    call.fail(fmt::format("the determinant of {}; square matrices of up to {} rows are supported",
-                          a.shape().to_string(), most));
-  return {determinant(a, *size)};
-}
+Results det_op(const OpCall& call) { return {importing::eliminate(call, call.tensor(0), {}).determinant}; }
 
 }  // namespace
 

@@ -58,6 +58,12 @@ constexpr importing::OpAlias aliases[] = {
     {"special_xlogy", "xlogy.Tensor"},
     {"special_xlogy.self_scalar", "xlogy.Scalar_Self"},
     {"special_xlogy.other_scalar", "xlogy.Scalar_Other"},
+    {"special_gammaln", "lgamma"},
+    {"special_digamma", "digamma"},
+    {"special_psi", "digamma"},
+    {"special_multigammaln", "mvlgamma"},
+    {"special_erfinv", "erfinv"},
+    {"special_i0", "i0"},
     {"special_exp2", "exp2"},
     {"special_expm1", "expm1"},
     {"special_log1p", "log1p"},
@@ -76,6 +82,8 @@ constexpr importing::OpAlias aliases[] = {
     {"ger", "outer"},
     {"matrix_power", "linalg_matrix_power"},
     {"row_stack", "vstack"},
+    {"trapz.dx", "trapezoid.dx"},
+    {"trapz.x", "trapezoid.x"},
 };
 
 }  // namespace

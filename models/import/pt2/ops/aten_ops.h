@@ -15,6 +15,8 @@ importing::OpTable aten_ops();
 std::span<const importing::OpRecord> aten_arithmetic_ops();
 std::span<const importing::OpRecord> aten_function_ops();
 std::span<const importing::OpRecord> aten_float_ops();
+std::span<const importing::OpRecord> aten_special_ops();
+std::span<const importing::OpRecord> aten_quantization_ops();
 std::span<const importing::OpRecord> aten_activation_ops();
 std::span<const importing::OpRecord> aten_comparison_ops();
 std::span<const importing::OpRecord> aten_view_ops();
@@ -24,12 +26,14 @@ std::span<const importing::OpRecord> aten_stacking_ops();
 std::span<const importing::OpRecord> aten_conversion_ops();
 std::span<const importing::OpRecord> aten_source_ops();
 std::span<const importing::OpRecord> aten_indexing_ops();
+std::span<const importing::OpRecord> aten_scatter_ops();
 std::span<const importing::OpRecord> aten_reduction_ops();
 std::span<const importing::OpRecord> aten_scan_ops();
 std::span<const importing::OpRecord> aten_ordering_ops();
 std::span<const importing::OpRecord> aten_quantile_ops();
 std::span<const importing::OpRecord> aten_product_ops();
 std::span<const importing::OpRecord> aten_sum_product_ops();
+std::span<const importing::OpRecord> aten_matrix_ops();
 std::span<const importing::OpRecord> aten_attention_ops();
 std::span<const importing::OpRecord> aten_norm_ops();
 std::span<const importing::OpRecord> aten_convolution_ops();
@@ -43,6 +47,7 @@ std::span<const importing::OpRecord> aten_recurrent_ops();
 std::span<const importing::OpRecord> aten_bag_ops();
 std::span<const importing::OpRecord> aten_complex_ops();
 std::span<const importing::OpRecord> aten_fourier_ops();
+std::span<const importing::OpRecord> aten_signal_ops();
 std::span<const importing::OpRecord> aten_size_ops();
 /// Other names of the ops above.
 std::span<const importing::OpAlias> aten_aliases();
@@ -50,6 +55,8 @@ std::span<const importing::OpAlias> aten_aliases();
 std::span<const importing::OpRecord> control_flow_ops();
 /// The group of the domain transformers, which are ops of the library of this name.
 std::span<const importing::OpRecord> transformers_ops();
+/// The group of the domain quantized_decomposed, which are ops of PyTorch's export of quantized models.
+std::span<const importing::OpRecord> quantized_decomposed_ops();
 /// The groups of the domains _operator, math and torch.
 std::span<const importing::OpRecord> operator_ops();
 std::span<const importing::OpRecord> math_ops();

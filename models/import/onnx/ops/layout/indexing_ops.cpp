@@ -6,6 +6,7 @@
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/ops/indexing_functions.h"
+#include "models/import/ops/scatter_functions.h"
 
 /// Ops that read or write elements at indices. Negative indices count from the end, in all of them.
 namespace lathe::onnx {
@@ -16,7 +17,6 @@ using importing::checked;
 using importing::linear_index;
 using importing::ScatterKind;
 using importing::with_joined_dims;
-using importing::with_rows;
 
 Results gather_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
@@ -70,7 +70,6 @@ ScatterKind kind_of(const OpCall& call) {
   call.fail(fmt::format("the attribute reduction is '{}', not none, add, mul, max or min", reduction),
             "import_attribute");
 }
-bool is_combined(ScatterKind kind) { return kind != ScatterKind::replace && kind != ScatterKind::add; }
 
 Results scatter_nd(const OpCall& call) {
   const Tensor data = call.tensor(0), updates = call.tensor(2);
@@ -79,20 +78,15 @@ Results scatter_nd(const OpCall& call) {
   const Dim count = numbers.shape().numel();
   Shape rows{count};
   for (int i = last; i < data.rank(); ++i) rows.push_back(data.size(i));
-  const ScatterKind kind = kind_of(call);
-  const Tensor joined = with_joined_dims(data, last), positions = numbers.reshape({count});
-  const Tensor result = is_combined(kind)
-                            ? importing::with_combined_rows(joined, positions, updates.reshape(rows), kind)
-                            : with_rows(joined, positions, updates.reshape(rows), kind == ScatterKind::add);
+  const Tensor result = importing::with_rows(with_joined_dims(data, last), numbers.reshape({count}),
+                                             updates.reshape(rows), {.kind = kind_of(call)});
   return {result.reshape(data.shape())};
 }
 
 Results scatter_elements(const OpCall& call) {
   const Tensor data = call.tensor(0);
   const int axis = call.axis(call.integer("axis", 0), data.rank());
-  const ScatterKind kind = kind_of(call);
-  if (is_combined(kind)) return {importing::combined_along(call, data, 1, call.tensor(2), axis, kind)};
-  return {importing::scattered_along(call, data, 1, call.tensor(2), axis, kind == ScatterKind::add)};
+  return {importing::scattered_along(call, data, 1, call.tensor(2), axis, {.kind = kind_of(call)})};
 }
 
 /// The depth may be a float.

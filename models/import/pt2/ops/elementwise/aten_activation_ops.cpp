@@ -115,6 +115,23 @@ Results dropout_op(const OpCall& call) {
   return {dropout(call.tensor(0), p)};
 }
 
+/// Dropouts of whole channels, and those that keep the mean and the variance, have no effect in evaluation mode.
+Results evaluated_dropout(const OpCall& call) {
+  const double p = real_argument(call, "p", 0.5);
+  if (call.flag("train", true) && p > 0)
+    call.fail("this dropout is not supported in training mode", "import_unsupported",
+              "export the model after model.eval()");
+  return {call.operand(0)};
+}
+
+/// A slope for negative elements: drawn in training mode, else the mean of its limits.
+Results random_relu(const OpCall& call) {
+  const double lower = real_argument(call, "lower", 1.0 / 8), upper = real_argument(call, "upper", 1.0 / 3);
+  if (call.flag("training", false) && lower != upper)
+    call.fail("rrelu is not supported in training mode", "import_unsupported", "export the model after model.eval()");
+  return {importing::leaky_relu(call.tensor(0), (lower + upper) / 2)};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_activation_ops() {
@@ -144,6 +161,10 @@ std::span<const OpRecord> aten_activation_ops() {
       aten("_softmax", "self", "dim half_to_float", core_softmax),
       aten("_log_softmax", "self", "dim half_to_float", core_log_softmax),
       aten("dropout", "input", "p train", dropout_op),
+      aten("feature_dropout", "input", "p train", evaluated_dropout),
+      aten("alpha_dropout", "input", "p train", evaluated_dropout),
+      aten("feature_alpha_dropout", "input", "p train", evaluated_dropout),
+      aten("rrelu", "self", "lower upper training", random_relu),
       aten("native_dropout", "input", "p train", dropout_op),
   };
   return records;

@@ -54,8 +54,16 @@ Tensor floor_quotient(const Tensor& a, const Tensor& b) {
   return (a - importing::floor_remainder(a, b)) / b;
 }
 
+/// a * conj(b) / |b|^2 for complex numbers. b is scaled first, so that its square does not overflow.
+Tensor complex_quotient(const Tensor& a, const Tensor& b) {
+  const Tensor parts = view_as_real(b), scale = detach(abs(parts).max(-1, true));
+  const Tensor unit = parts / where(scale == 0, 1, scale), size = unit.square().sum(-1, true) * scale;
+  return view_as_complex(view_as_real(a * conj(view_as_complex(unit))) / size);
+}
+
 Results divide(const OpCall& call) {
   const DType dtype = float_of(promoted(call, {0, 1}));
+  if (is_complex(dtype)) return {complex_quotient(operand_as(call, 0, dtype), operand_as(call, 1, dtype))};
   return {operand_as(call, 0, dtype) / operand_as(call, 1, dtype)};
 }
 

@@ -78,17 +78,27 @@ Results xlogy_op(const OpCall& call) {
 
 /// The angle of the point (b, a): the arc tangent of the smaller over the larger side, moved to its part of the
 /// plane.
-Results atan2_op(const OpCall& call) {
-  return wider(call, [](const Tensor& a, const Tensor& b) {
-    const Tensor height = abs(a), width = abs(b);
-    const Tensor small = minimum(height, width), large = maximum(height, width);
-    const Tensor is_diagonal = (small == infinity) & (large == infinity);
-    const Tensor ratio = where(is_diagonal, 1, small / where(is_diagonal | (large == 0), 1, large));
-    const Tensor angle = importing::atan(ratio);
-    const Tensor first = where(height > width, std::numbers::pi / 2 - angle, angle);
-    const Tensor half = where(is_negative(b), std::numbers::pi - first, first);
-    return where(is_negative(a), -half, half);
-  });
+Tensor arc_tangent(const Tensor& a, const Tensor& b) {
+  const Tensor height = abs(a), width = abs(b);
+  const Tensor small = minimum(height, width), large = maximum(height, width);
+  const Tensor is_diagonal = (small == infinity) & (large == infinity);
+  const Tensor ratio = where(is_diagonal, 1, small / where(is_diagonal | (large == 0), 1, large));
+  const Tensor angle = importing::atan(ratio);
+  const Tensor first = where(height > width, std::numbers::pi / 2 - angle, angle);
+  const Tensor half = where(is_negative(b), std::numbers::pi - first, first);
+  return where(is_negative(a), -half, half);
+}
+Results atan2_op(const OpCall& call) { return wider(call, arc_tangent); }
+
+/// The angle of complex numbers; of real ones, pi below 0.
+Results angle_op(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (is_complex(x.dtype())) {
+    const Tensor parts = view_as_real(x);
+    return {arc_tangent(parts.select(-1, 1).to(f64), parts.select(-1, 0).to(f64)).to(parts.dtype())};
+  }
+  const Tensor real = float_operand(call);
+  return {where(real < 0, std::numbers::pi, where(isnan(real), real, 0))};
 }
 
 Results copy_sign(const OpCall& call) {
@@ -192,6 +202,7 @@ std::span<const OpRecord> aten_float_ops() {
       aten("xlogy.Scalar_Self", "self other", "", xlogy_op),
       aten("xlogy.Scalar_Other", "self other", "", xlogy_op),
       aten("atan2", "self other", "", atan2_op),
+      aten("angle", "self", "", angle_op),
       aten("copysign.Tensor", "self other", "", copy_sign),
       aten("copysign.Scalar", "self other", "", copy_sign),
       aten("heaviside", "self values", "", heaviside_op),

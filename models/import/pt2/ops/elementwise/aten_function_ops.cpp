@@ -29,6 +29,12 @@ Tensor log2(const Tensor& x) { return log(x) / std::log(2.0); }
 Tensor log10(const Tensor& x) { return log(x) / std::log(10.0); }
 Tensor log_sigmoid(const Tensor& x) { return -softplus(-x); }
 
+Results exponential(const OpCall& call) {
+  if (!is_complex(call.dtype(0))) return {exp(float_operand(call))};
+  const Tensor parts = view_as_real(call.tensor(0));
+  return {polar(exp(parts.select(-1, 0)), parts.select(-1, 1))};
+}
+
 Results is_nan(const OpCall& call) {
   const Tensor x = call.tensor(0);
   return {is_float(x.dtype()) ? isnan(x) : x.graph().zeros(x.shape(), boolean)};
@@ -57,11 +63,18 @@ Results nan_to_num(const OpCall& call) {
   return {where(isnan(x), constant(real_argument(call, "nan", 0)), finite)};
 }
 
+/// Rounds to a number of decimal places, or of zeros before the point if it is negative.
+Results round_to_decimals(const OpCall& call) {
+  const Tensor x = float_operand(call);
+  const double decimals = static_cast<double>(call.integer("decimals")), scale = std::pow(10, std::abs(decimals));
+  return {decimals < 0 ? round(x / scale) * scale : round(x * scale) / scale};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_function_ops() {
   static constexpr OpRecord records[] = {
-      aten("exp", "self", "", unary<exp>),
+      aten("exp", "self", "", exponential),
       aten("exp2", "self", "", composed<exp2>),
       aten("expm1", "self", "", unary<expm1>),
       aten("log", "self", "", unary<log>),
@@ -88,6 +101,7 @@ std::span<const OpRecord> aten_function_ops() {
       aten("floor", "self", "", rounding<floor>),
       aten("ceil", "self", "", rounding<ceil>),
       aten("round", "self", "", rounding<round>),
+      aten("round.decimals", "self", "decimals", round_to_decimals),
       aten("trunc", "self", "", rounding<trunc>),
       aten("isnan", "self", "", is_nan),
       aten("isinf", "self", "", is_inf),

@@ -77,6 +77,34 @@ Results trace_op(const OpCall& call) {
   return {(is_float(x.dtype()) || is_complex(x.dtype()) ? elements : elements.to(i64)).sum(0)};
 }
 
+/// Returns x with the elements of a tensor [.., n] on a diagonal of the last two dims.
+Tensor with_diagonal(const Tensor& x, const Tensor& elements, std::int64_t offset) {
+  const Tensor rows = x.graph().arange(x.size(-2), i64).unsqueeze(1), columns = x.graph().arange(x.size(-1), i64);
+  const Tensor is_diagonal = rows + offset == columns;
+  const Tensor number = where(is_diagonal, rows + std::min<std::int64_t>(offset, 0), 0);
+  return where(is_diagonal, elements.rank() == 0 ? elements : gather(elements, number, -1), x);
+}
+
+Results diagonal_scatter(const OpCall& call) {
+  const Tensor x = call.tensor(0), source = call.tensor(1).to(x.dtype());
+  const int a = call.axis(call.integer("dim1", 0), x.rank()), b = call.axis(call.integer("dim2", 1), x.rank());
+  if (a == b || source.rank() + 1 != x.rank()) call.fail("the operands have no such diagonal", "import_operand");
+  Ints order;
+  for (int i = 0; i < x.rank(); ++i)
+    if (i != a && i != b) order.push_back(i);
+  order.insert(order.end(), {a, b});
+  Ints places(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    places[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  return {with_diagonal(x.permute(order), source, call.integer("offset", 0)).permute(places)};
+}
+
+Results fill_diagonal(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (x.rank() != 2 || call.flag("wrap", false)) call.fail("the operand is no matrix, or the argument wrap is true");
+  return {with_diagonal(x, operand_as(call, 1, x.dtype()).reshape({}), 0)};
+}
+
 Results flip_op(const OpCall& call) {
   Tensor x = call.tensor(0);
   if (call.integers("dims").empty()) return {x};
@@ -114,6 +142,8 @@ std::span<const OpRecord> aten_diagonal_ops() {
       aten("diag_embed", "self", "offset dim1 dim2", diagonal_embedding),
       aten("diag", "self", "diagonal", diag_op),
       aten("trace", "self", "", trace_op),
+      aten("diagonal_scatter", "self src", "offset dim1 dim2", diagonal_scatter),
+      aten("fill_diagonal", "self fill_value", "wrap", fill_diagonal),
       aten("flip", "self", "dims", flip_op, Moves::first),
       aten("fliplr", "self", "", flip_columns),
       aten("flipud", "self", "", flip_rows),

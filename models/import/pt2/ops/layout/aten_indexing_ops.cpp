@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/import/ops/indexing_functions.h"
+#include "models/import/ops/scatter_functions.h"
 #include "models/import/ops/sizes/range_functions.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
@@ -14,6 +15,7 @@ namespace {
 
 using importing::checked;
 using importing::linear_index;
+using importing::ScatterKind;
 
 /// Rows of padding_idx get no gradient.
 Results embedding_op(const OpCall& call) {
@@ -150,30 +152,10 @@ Results index_put(const OpCall& call) {
   const Tensor permuted = x.permute(order);
   values = values.permute(inverse(index_dims_at(at, found.shape.rank(), wanted.rank())));
   const Tensor numbers = numbers_of(call, found, permuted.shape());
-  const Tensor written =
-      importing::with_rows(importing::with_joined_dims(permuted, indexed),
-                           numbers.expand(found.shape).reshape({found.shape.numel()}), values.reshape(rows), adds);
+  const Tensor written = importing::with_rows(
+      importing::with_joined_dims(permuted, indexed), numbers.expand(found.shape).reshape({found.shape.numel()}),
+      values.reshape(rows), {.kind = adds ? ScatterKind::add : ScatterKind::replace});
   return {written.reshape(permuted.shape()).permute(inverse(order))};
-}
-
-/// Writes row i of a tensor at position index[i] of a dim.
-Results index_copy(const OpCall& call) {
-  const Tensor x = call.tensor(0), rows = call.tensor(2).to(x.dtype());
-  const int axis = axis_argument(call, x.rank());
-  const Tensor positions = checked(call.tensor(1).to(i64), x.size(axis).unnamed());
-  if (x.rank() == 0) return {rows.reshape({})};
-  return {update_rows(x, as_vector(positions), rows, axis)};
-}
-
-/// Adds row i of a tensor, times alpha, to the row at index[i] of a dim.
-Results index_add(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  const int axis = axis_argument(call, x.rank());
-  const Tensor rows = call.tensor(2) * real_argument(call, "alpha", 1);
-  const Tensor positions = as_vector(call.tensor(1));
-  if (x.rank() == 0) return {x + rows.sum()};
-  const Dim size = x.size(axis).unnamed();
-  return {x + scatter_add(checked(positions.to(i64), size), rows, size, axis)};
 }
 
 /// The elements at row-major numbers.
@@ -204,18 +186,6 @@ Results take_along_dim(const OpCall& call) {
   const Tensor table = x.expand(common);
   common.set(axis, indices.size(axis));
   return {take_along(table, from_front(indices.expand(common), x.size(axis).unnamed()), axis)};
-}
-
-Results scatter_op(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  Tensor source = call.tensor(2).to(x.dtype());
-  const Shape indices = call.operand(1).shape();
-  if (call.is_number(2) || source.rank() == 0) source = source.reshape({}).expand(indices);
-  return {importing::scattered_along(call, x, 1, source, axis_argument(call, x.rank()), false)};
-}
-Results scatter_add_op(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {importing::scattered_along(call, x, 1, call.tensor(2), axis_argument(call, x.rank()), true)};
 }
 
 /// Returns x with `part` in place of a slice of a dim.
@@ -274,13 +244,8 @@ std::span<const OpRecord> aten_indexing_ops() {
       aten("index.Tensor", "self indices", "", index_op, Moves::first),
       aten("gather", "self index", "dim sparse_grad", gather_op, Moves::first),
       aten("index_put", "self values indices", "accumulate", index_put),
-      aten("index_copy", "self index source", "dim", index_copy),
-      aten("index_add", "self index source", "dim alpha", index_add),
       aten("take", "self index", "", take_op),
       aten("take_along_dim", "self indices", "dim", take_along_dim),
-      aten("scatter.src", "self index src", "dim", scatter_op),
-      aten("scatter.value", "self index value", "dim", scatter_op),
-      aten("scatter_add", "self index src", "dim", scatter_add_op),
       aten("slice_scatter", "self src start end", "dim step", slice_scatter),
       aten("select_scatter", "self src index", "dim", select_scatter),
       aten("one_hot", "self", "num_classes", one_hot_op),

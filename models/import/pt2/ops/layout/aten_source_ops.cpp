@@ -92,15 +92,39 @@ Results eye_op(const OpCall& call) {
   return {(rows == columns).to(dtype_argument(call, default_dtype))};
 }
 
-/// Equal steps from start to end, both of which are elements.
-Results linspace(const OpCall& call) {
-  const DType dtype = dtype_argument(call, default_dtype);
+/// Equal steps from start to end, both of which are elements, f64.
+Tensor steps_between(const OpCall& call) {
   const double start = call.numbers(0, "start").get(0), end = call.numbers(1, "end").get(0);
   const std::int64_t steps = call.integer("steps");
   if (steps < 0) call.fail(fmt::format("{} steps", steps), "import_attribute");
   const double by = steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0;
-  return {(call.graph().arange(steps, f64) * by + start).to(dtype)};
+  return call.graph().arange(steps, f64) * by + start;
 }
+Results linspace(const OpCall& call) { return {steps_between(call).to(dtype_argument(call, default_dtype))}; }
+Results logspace(const OpCall& call) {
+  const double base = real_argument(call, "base", 10);
+  return {pow(base, steps_between(call)).to(dtype_argument(call, default_dtype))};
+}
+
+/// The rows and columns [2, n] of the elements of a triangle of a matrix, row by row.
+Results triangle_indices(const OpCall& call, bool is_lower) {
+  const std::int64_t rows = call.integer("row"), columns = call.integer("col"), offset = call.integer("offset", 0);
+  constexpr std::int64_t most = 1 << 20;
+  if (rows < 0 || columns < 0 || (rows > 0 && columns > most / rows))
+    call.fail(
+        fmt::format("a triangle of {} rows and {} columns; up to {} elements are supported", rows, columns, most),
+        "import_attribute");
+  Ints both[2];
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j)
+      if (is_lower ? j - i <= offset : j - i >= offset) both[0].push_back(i), both[1].push_back(j);
+  const auto row = [&](const Ints& indices) {
+    return importing::literal(call.graph(), importing::vector_of(indices, dtype_argument(call, i64)));
+  };
+  return {stack({row(both[0]), row(both[1])}, 0)};
+}
+Results lower_indices(const OpCall& call) { return triangle_indices(call, true); }
+Results upper_indices(const OpCall& call) { return triangle_indices(call, false); }
 
 }  // namespace
 
@@ -128,6 +152,10 @@ std::span<const OpRecord> aten_source_ops() {
       aten("eye", "n", "dtype", eye_op),
       aten("eye.m", "n m", "dtype", eye_op),
       aten("linspace", "start end", "steps dtype", linspace),
+      aten("linspace.Tensor_Tensor", "start end", "steps dtype", linspace),
+      aten("logspace", "start end", "steps base dtype", logspace),
+      aten("tril_indices", "", "row col offset dtype", lower_indices),
+      aten("triu_indices", "", "row col offset dtype", upper_indices),
   };
   return records;
 }

@@ -21,30 +21,59 @@ Tensor with_last_classes(const Tensor& x) {
   return x.permute(order);
 }
 
+/// The losses of targets that are numbers of classes, and the weights of the targets that the mean divides by.
+struct ClassLosses {
+  Tensor losses, weights;
+};
+
+/// -logarithms[.., target] * weight[target], and 0 where the target is ignored. An empty weight is 1.
+ClassLosses losses_of_classes(const Tensor& logarithms, const Tensor& targets, const Tensor& weight,
+                              std::int64_t ignored) {
+  const Tensor counts = targets != ignored, at = where(counts, targets, 0);
+  const Tensor chosen = take_along(logarithms, at.unsqueeze(-1), -1).squeeze(-1);
+  const Tensor own = weight.is_empty() ? counts.to(logarithms.dtype()) : where(counts, gather(weight, at), 0);
+  return {where(counts, -chosen * own, 0), own};
+}
+
+Tensor reduced(const OpCall& call, const ClassLosses& classes) {
+  const Reduction reduction = reduction_of(call);
+  if (reduction == Reduction::mean) return classes.losses.sum() / classes.weights.sum();
+  return reduced_by(reduction, classes.losses);
+}
+
+/// The cross entropy of any reduction, with weights of classes. With smoothing, the mean of the losses of all classes
+/// has a part in the loss of each target.
+Tensor any_cross_entropy(const OpCall& call, const Tensor& logits, const Tensor& targets, double smoothing,
+                         std::int64_t ignored) {
+  const Tensor weight = optional_tensor(call, 2), logarithms = log_softmax(logits, -1);
+  const Tensor weighted = weight.is_empty() ? logarithms : logarithms * weight;
+  if (is_float(targets.dtype())) {
+    const Tensor target = with_last_classes(targets) * (1 - smoothing);
+    const Tensor uniform = call.graph().dim_value(logits.size(-1).unnamed()).to(logits.dtype());
+    return reduced_by(reduction_of(call), -(weighted * (target + smoothing / uniform)).sum(-1));
+  }
+  ClassLosses classes = losses_of_classes(logarithms, targets, weight, ignored);
+  if (smoothing > 0)
+    classes.losses = classes.losses * (1 - smoothing) - where(targets != ignored, weighted.mean(-1) * smoothing, 0);
+  return reduced(call, classes);
+}
+
 Results cross_entropy_op(const OpCall& call) {
-  if (call.has(2)) call.fail("weights of classes are not supported");
   const double smoothing = real_argument(call, "label_smoothing", 0);
   const std::int64_t ignored = call.integer("ignore_index", -100);
   const Tensor logits = with_last_classes(call.tensor(0)), targets = call.tensor(1);
-  if (reduction_of(call) != Reduction::mean) call.fail("the reductions none and sum are not supported");
+  if (call.has(2) || reduction_of(call) != Reduction::mean)
+    return {any_cross_entropy(call, logits, targets, smoothing, ignored)};
   if (is_float(targets.dtype())) return {cross_entropy(logits, with_last_classes(targets), {}, smoothing)};
   return {cross_entropy(logits, targets, ignored, smoothing)};
 }
 
-/// -x[n, target, ..] for each target, and the number of targets that count.
+/// -x[n, target, ..] for each target, and the weight of the targets that count.
 Results negative_log_likelihood(const OpCall& call) {
-  if (call.has(2)) call.fail("weights of classes are not supported");
   const std::int64_t ignored = call.integer("ignore_index", -100);
-  const Tensor x = with_last_classes(call.tensor(0)), targets = call.tensor(1);
-  const Tensor counts = targets != ignored, zero = call.graph().constant(0, x.dtype());
-  const Tensor chosen = take_along(x, where(counts, targets, 0).unsqueeze(-1), -1).squeeze(-1);
-  const Tensor losses = where(counts, -chosen, zero), count = counts.to(x.dtype()).sum();
-  switch (reduction_of(call)) {
-    case Reduction::none: return {losses, count};
-    case Reduction::sum: return {losses.sum(), count};
-    case Reduction::mean: break;
-  }
-  return {losses.sum() / count, count};
+  const ClassLosses classes =
+      losses_of_classes(with_last_classes(call.tensor(0)), call.tensor(1), optional_tensor(call, 2), ignored);
+  return {reduced(call, classes), classes.weights.sum()};
 }
 
 Results squared_error(const OpCall& call) {
@@ -120,9 +149,11 @@ Results poisson_likelihood(const OpCall& call) {
 }
 
 Results binary_cross_entropy(const OpCall& call) {
-  if (call.has(2)) call.fail("weights of elements are not supported");
   const std::optional<Tensor> positive = call.has(3) ? std::optional(call.tensor(3)) : std::nullopt;
-  return {binary_cross_entropy_with_logits(call.tensor(0), call.tensor(1), positive, reduction_of(call))};
+  const Reduction reduction = reduction_of(call);
+  const Tensor losses = binary_cross_entropy_with_logits(call.tensor(0), call.tensor(1), positive,
+                                                         call.has(2) ? Reduction::none : reduction);
+  return {call.has(2) ? reduced_by(reduction, losses * call.tensor(2)) : losses};
 }
 
 }  // namespace

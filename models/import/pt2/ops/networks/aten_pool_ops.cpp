@@ -115,6 +115,26 @@ Results adaptive_pool2d(const OpCall& call) {
   return {x.rank() == 4 ? adaptive_avg_pool2d(x, size) : adaptive_avg_pool2d(x.unsqueeze(0), size).squeeze(0)};
 }
 
+/// The last two dims first, then the first spatial dim.
+Results adaptive_pool3d(const OpCall& call) {
+  const Tensor given = call.tensor(0);
+  Ints sizes = per_dim_argument(call, "output_size", 1).numbers;
+  if (sizes.size() == 1) sizes.resize(3, sizes[0]);
+  if (sizes.size() != 3 || (given.rank() != 4 && given.rank() != 5))
+    call.fail("the operand or output_size has not 3 spatial dims", "import_operand");
+  const Tensor x = given.rank() == 5 ? given : given.unsqueeze(0);
+  const Dim channels = x.size(1).unnamed(), depth = x.size(2).unnamed();
+  const Tensor planes =
+      adaptive_avg_pool2d(x.reshape({x.size(0), channels * depth, x.size(3), x.size(4)}), {sizes[1], sizes[2]});
+  const Dim area(sizes[1] * sizes[2]);
+  const Tensor columns = planes.reshape({x.size(0), channels, depth, area}).transpose(2, 3);
+  const Tensor y = adaptive_avg_pool1d(columns.reshape({x.size(0), channels * area, depth}), sizes[0]);
+  const Tensor result = y.reshape({x.size(0), channels, area, sizes[0]})
+                            .transpose(2, 3)
+                            .reshape({x.size(0), channels, sizes[0], sizes[1], sizes[2]});
+  return {given.rank() == 5 ? result : result.squeeze(0)};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_pool_ops() {
@@ -131,6 +151,8 @@ std::span<const OpRecord> aten_pool_ops() {
       aten("max_pool3d_with_indices", "self", of_max, max_pool3d_op),
       aten("adaptive_avg_pool1d", "self", "output_size", adaptive_pool1d),
       aten("adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
+      aten("adaptive_avg_pool3d", "self", "output_size", adaptive_pool3d),
+      aten("_adaptive_avg_pool3d", "self", "output_size", adaptive_pool3d),
       aten("_adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
   };
   return records;

@@ -28,7 +28,14 @@ Results added_outer(const OpCall& call) {
 Results einsum_op(const OpCall& call) {
   std::string equation = call.text("equation", "");
   std::erase(equation, ' ');
-  return {einsum(equation, call.tensors())};
+  const std::vector<Tensor> tensors = call.tensors();
+  if (std::ranges::none_of(tensors, [](const Tensor& x) { return is_complex(x.dtype()); }))
+    return {einsum(equation, tensors)};
+  const auto product = [&](const Tensor& a, const Tensor& b) { return einsum(equation, {a, b}); };
+  if (tensors.size() == 2) return {complex_product(tensors[0], tensors[1], product)};
+  if (tensors.size() > 2) call.fail("products of more than two complex tensors are not supported");
+  const auto moved = [&](const Tensor& part) { return einsum(equation, {part}); };
+  return {complex_of(each_part(signal_of(tensors.at(0)), moved))};
 }
 
 Results outer_op(const OpCall& call) {
@@ -51,6 +58,27 @@ Results inner_op(const OpCall& call) {
 Results vdot_op(const OpCall& call) {
   const Tensor a = call.tensor(0);
   return {product_of(is_complex(a.dtype()) ? conj(a) : a, call.tensor(1))};
+}
+
+Results vector_dot(const OpCall& call) {
+  const Tensor a = call.tensor(0), b = call.tensor(1);
+  const Tensor terms = (is_complex(a.dtype()) ? conj(a) : a) * b;
+  return {terms.sum(axis_argument(call, terms.rank(), std::int64_t{-1}))};
+}
+
+/// The blocks of a matrix: each element of a times b. Missing dims in front have the size 1.
+Results kronecker_product(const OpCall& call) {
+  const DType dtype = promoted(call, {0, 1});
+  Tensor a = operand_as(call, 0, dtype), b = operand_as(call, 1, dtype);
+  while (a.rank() < b.rank()) a = a.unsqueeze(0);
+  while (b.rank() < a.rank()) b = b.unsqueeze(0);
+  Shape shape;
+  for (int i = 0; i < a.rank(); ++i) shape.push_back(a.size(i).unnamed() * b.size(i).unnamed());
+  for (int i = shape.rank(); i > 0; --i) {
+    a = a.unsqueeze(i);
+    b = b.unsqueeze(i - 1);
+  }
+  return {(a * b).reshape(shape)};
 }
 
 /// Returns all axes but the given ones.
@@ -146,6 +174,8 @@ std::span<const OpRecord> aten_sum_product_ops() {
       aten("outer", "self vec2", "", outer_op),
       aten("inner", "self other", "", inner_op),
       aten("vdot", "self other", "", vdot_op),
+      aten("linalg_vecdot", "x y", "dim", vector_dot),
+      aten("kron", "self other", "", kronecker_product),
       aten("tensordot", "self other", "dims_self dims_other", tensor_dot),
       aten("linalg_multi_dot", "tensors", "", chain),
       aten("chain_matmul", "matrices", "", chain),

@@ -4,6 +4,7 @@
 
 #include "frontend/ops/derived_ops.h"
 #include "models/import/ops/indexing_functions.h"
+#include "models/import/ops/scatter_functions.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 
@@ -62,7 +63,8 @@ Results embedding_bag(const OpCall& call) {
   }
   const Tensor lowest =
       call.graph().full({bags.count, table.size(1)}, -std::numeric_limits<double>::infinity(), table.dtype());
-  const Tensor found = importing::with_combined_rows(lowest, bags.numbers, rows, importing::ScatterKind::largest);
+  const Tensor found = importing::with_rows(lowest, bags.numbers, rows,
+                                            {.kind = importing::ScatterKind::largest, .includes_self = false});
   return {where(sizes == 0, 0, found)};
 }
 

@@ -1,4 +1,4 @@
-#include "models/import/ops/fourier.h"
+#include "models/import/ops/signal/fourier.h"
 
 #include <cmath>
 #include <numbers>
