@@ -16,7 +16,8 @@ using Catch::Matchers::Contains;
 namespace {
 
 /// Programs with weights of f64, plain and after run_decompositions().
-const std::vector<std::string> exact_programs{"gpt", "llama", "encoder", "encoder_core", "cnn_core", "control"};
+const std::vector<std::string> exact_programs{"gpt",      "llama",   "encoder",  "encoder_core",
+                                              "cnn_core", "control", "scattered"};
 
 importing::ImportedGraph program(const std::string& name) {
   return importing::import_graph(program_folder(name) / "model.pt2");
@@ -54,13 +55,14 @@ TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
 }
 
 TEST_CASE("programs: aliases and composite ops give the numbers of PyTorch at two sizes") {
-  for (const char* name :
-       {"aliases", "floats", "ordering", "matrices", "losses", "vision", "images", "recurrent", "fourier"})
+  for (const char* name : {"aliases", "floats", "ordering", "matrices", "losses", "vision", "images", "recurrent",
+                           "fourier", "special", "solved"})
     check_program(name, false, {1e-5, 1e-5});
 }
 
 TEST_CASE("programs: compiled graphs give the numbers of PyTorch at two sizes") {
-  for (const char* name : {"gpt", "encoder_core"}) check_program(name, true, {1e-10, 1e-10});
+  for (const char* name : {"gpt", "encoder_core", "scattered"}) check_program(name, true, {1e-10, 1e-10});
+  for (const char* name : {"special", "solved"}) check_program(name, true, {1e-5, 1e-5});
 }
 
 TEST_CASE("programs: gradients are those of PyTorch") {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the JSON in programs of tests/import without spaces, to keep the files small. Run it after the make scripts.
+"""Writes programs of tests/import without what Lathe does not read, to keep the files small: spaces in the JSON, the
+example inputs, and the devices and strides of intermediate values. Run it after the make scripts.
 
 python3 tests/import/data/pt2/compact_programs.py
 
@@ -16,13 +17,27 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 CHANGED_BY_TESTS = {"aliases", "control", "counter", "encoder_core", "floats", "mlp", "sliced", "written"}
 
 
+def without_layouts(json_value):
+    """Returns a program without the devices and strides of its values."""
+    if isinstance(json_value, list):
+        return [without_layouts(each) for each in json_value]
+    if not isinstance(json_value, dict):
+        return json_value
+    if "strides" in json_value and "dtype" in json_value:
+        json_value = {key: value for key, value in json_value.items() if key != "device"} | {"strides": []}
+    return {key: without_layouts(value) for key, value in json_value.items()}
+
+
 def compact(path):
     with zipfile.ZipFile(path) as archive:
-        files = [(info.filename, archive.read(info)) for info in archive.infolist()]
+        files = [(name, archive.read(name)) for name in archive.namelist() if "sample_inputs" not in name]
     with zipfile.ZipFile(path + ".new", "w", zipfile.ZIP_STORED) as archive:
         for name, content in files:
             if name.endswith(".json"):
-                content = json.dumps(json.loads(content), separators=(",", ":"), ensure_ascii=False).encode()
+                is_program = "/models/" in name
+                parsed = json.loads(content)
+                parsed = without_layouts(parsed) if is_program else parsed
+                content = json.dumps(parsed, separators=(",", ":"), ensure_ascii=False).encode()
             info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             # The content starts at a multiple of 64 bytes, as PyTorch writes it.
             start = archive.fp.tell() + 30 + len(name.encode()) + 4

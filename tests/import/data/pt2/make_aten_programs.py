@@ -92,6 +92,8 @@ def ordering():
         ("nansum", g(lambda g: torch.nansum(g, 0))),
         ("nanmean", g(lambda g: torch.nanmean(g, (0, 1), keepdim=True))),
         ("cumprod", i(lambda i: torch.cumprod(i, 0))),
+        ("scatter_ints", i(lambda i: torch.cat([i.scatter_reduce(0, i % 2, i, how) for how in ("prod", "mean", "amin")]))),
+        ("scatter_nan", g(lambda g: g.scatter_reduce(1, (g > 0).long(), g, "amin"))),
         ("cummax", g(lambda g: torch.cummax(g, 0))),
         ("cummin", i(lambda i: torch.cummin(i, -1))),
         ("logcumsumexp", x(lambda x: torch.logcumsumexp(x, 0))),
@@ -156,6 +158,9 @@ def losses():
         ("pairwise_distance", xy(lambda x, y: F.pairwise_distance(x, y, 3, keepdim=True))),
         ("cdist", xy(lambda x, y: torch.cdist(x, y))),
         ("weight_norm", xy(lambda x, y: torch._weight_norm(x, y[:1], 1))),
+        ("weights_of_classes", xyt(lambda x, y, t: F.cross_entropy(x, t.clamp(0), y[0].exp(), label_smoothing=0.1, ignore_index=1))),
+        ("sums_of_classes", xyt(lambda x, y, t: F.cross_entropy(x, t.clamp(0), ignore_index=1, reduction="sum"))),
+        ("probabilities", xy(lambda x, y: F.cross_entropy(x, y.softmax(-1), reduction="none", label_smoothing=0.2))),
     ]
     inputs = {
         "x": lambda n: torch.randn(n, 4),
@@ -185,6 +190,8 @@ def vision():
         ("affine_grid", x(lambda x: F.affine_grid(x[:, 0, :2, :3], (x.shape[0], 1, 2, 1), align_corners=True))),
         ("avg_pool3d", d(lambda d: F.avg_pool3d(d, (3, 2, 2), 1, (1, 0, 1), count_include_pad=False))),
         ("max_pool3d", d(lambda d: F.max_pool3d(d, 2))),
+        ("adaptive3d", d(lambda d: F.adaptive_avg_pool3d(d, (2, 1, 3)))),
+        ("transposed3d", d(lambda d: F.conv_transpose3d(d, d[:1, :, :2], None, (2, 1, 3), 1, (1, 0, 1), 1, (1, 2, 1)))),
     ]
     inputs = {"x": lambda n: torch.randn(n, 2, 4, 4), "d": lambda n: torch.randn(n, 1, 3, 2, 4)}
     torch.manual_seed(5)
@@ -257,6 +264,12 @@ def fourier():
     x, c = by("x"), by("c")
     complex_of = lambda c: torch.view_as_complex(c)
     parts = lambda function: c(lambda c: torch.view_as_real(function(complex_of(c))))
+    triangles = torch.bartlett_window(7)
+
+    def inverse(spectrum, **options):
+        y = torch.istft(spectrum, 8, 3, window=torch.full((8,), 0.5), onesided=spectrum.shape[1] == 5, **options)
+        return y if y.is_complex() else torch.complex(y, y)
+
     ops = [
         ("rfft", x(lambda x: torch.fft.rfft(x).abs())),
         ("rfft_longer", x(lambda x: torch.fft.rfft(x, 11, 1, "forward").imag)),
@@ -265,12 +278,95 @@ def fourier():
         ("ifft2", parts(torch.fft.ifft2)),
         ("stft", x(lambda x: torch.stft(x.flatten(1), 8, 3, 6, x[0, 0, :6], return_complex=True).abs())),
         ("polar", x(lambda x: torch.view_as_real(torch.polar(x.abs(), x)))),
+        ("istft", parts(lambda c: inverse(c.unsqueeze(-1).expand(-1, 5, 6), length=33))),
+        ("istft_complex", parts(lambda c: inverse(c[:, :1].expand(-1, 8)[..., None] * c[:1, :, None].mT, return_complex=True))),
+        ("windows", x(lambda x: x[:1] + torch.stack([torch.hann_window(7), torch.kaiser_window(7, False, 8.6), triangles]))),
+        ("more_windows", x(lambda x: x[:1, :2] + torch.stack([torch.blackman_window(7), torch.hamming_window(7, False, 0.6, 0.3)]))),
+        ("shifts", x(lambda x: torch.fft.fftshift(x, 1) + torch.fft.ifftshift(x, (1, 2)) + torch.fft.fftfreq(7, 0.5))),
+        ("products", parts(lambda c: torch.einsum("bi,bj->ij", c, c / (c + 1)) + (c.exp().mT @ c))),
+        ("angles", c(lambda c: torch.angle(torch.view_as_complex(c)))),
     ]
     inputs = {"x": lambda n: torch.randn(n, 3, 7), "c": lambda n: torch.randn(n, 5, 2)}
     case("fourier", ops, inputs, (2, 3))
 
 
+class Scattered(nn.Module):
+    """Sums, products, means and extremes of equal and of different numbers, of indices that repeat."""
+
+    def __init__(self):
+        super().__init__()
+        self.x = nn.Parameter((torch.rand(5, 3, dtype=torch.float64) * 4).round() - 1.5)
+        self.y = nn.Parameter((torch.rand(6, 3, dtype=torch.float64) * 4).round() - 2)
+
+    def forward(self, i):
+        x, y, rows = self.x, self.y[: i.shape[0]], i[:, 0]
+        both = lambda how: torch.stack([x.scatter_reduce(0, i, y, how, include_self=own) for own in (True, False)])
+        results = {how: both(how) for how in ("sum", "prod", "mean", "amax", "amin")}
+        results["rows"] = torch.stack([x.index_reduce(0, rows, y, how, include_self=False) for how in ("prod", "mean", "amax")])
+        results["columns"] = torch.scatter_reduce(x.T, 1, i.T, y.T, "amax")
+        results["times"] = x.detach().scatter(0, i, y.detach(), reduce="multiply")
+        results["put"] = x.put(i, y, accumulate=True).index_fill(1, rows[:1], 3.0).masked_scatter(x > 1, y.exp())
+        results["diagonals"] = torch.diagonal_scatter(x, y[0, :2], 1) + torch.kron(x, y[:1, :1])
+        return results
+
+
+def scattered():
+    torch.manual_seed(3)
+    runs = [{"i": torch.randint(0, 3, (n, 3))} for n in (6, 4)]
+    write("scattered", Scattered(), runs, {"i": {0: torch.export.Dim("n", max=6)}})
+
+
+def special():
+    x, p = by("x"), by("p")
+    functions = torch.special
+    ops = [
+        ("gammas", x(lambda x: torch.stack([torch.lgamma(x), torch.digamma(x)]))),
+        ("multigamma", p(lambda p: torch.mvlgamma(p + 1, 2))),
+        ("quantiles", p(lambda p: torch.erfinv(p * 2 - 1) + functions.ndtri(p))),
+        ("distribution", x(functions.ndtr)),
+        ("entropy", x(lambda x: functions.entr(x) + functions.xlog1py(x, x + 6))),
+        ("bessel", x(lambda x: torch.stack([torch.i0(x * 5), functions.i0e(x * 5), functions.i1(x * 5), functions.i1e(x)]))),
+        ("decimals", x(lambda x: torch.round(x * 7, decimals=1) + F.rrelu(x, training=False))),
+        ("quantized", x(quantized)),
+        ("triangle", x(lambda x: x[0][torch.tril_indices(2, 3, -1)] + torch.logspace(0, 1, 2, 3.0))),
+    ]
+    spread = torch.tensor([-4.5, -2.0, -0.3, 0.0, 1.0, 5.5])
+    inputs = {"x": lambda n: torch.cat([torch.randn(n, 3), spread.expand(n, -1)], 1), "p": lambda n: torch.rand(n, 3)}
+    case("special", ops, inputs, (3, 2))
+
+
+def quantized(x):
+    """As the export of quantized models writes it."""
+    import torch.ao.quantization.fx._decomposed  # noqa: F401
+
+    ops, scales, zeros = torch.ops.quantized_decomposed, torch.tensor([0.1, 0.2]), torch.tensor([1, -2])
+    q = ops.quantize_per_tensor(x, 0.05, -3, -128, 127, torch.int8)
+    y = ops.quantize_per_channel(x[:, :2], scales, zeros, 1, -128, 127, torch.int8)
+    y = ops.dequantize_per_channel(y, scales, zeros, 1, -128, 127, torch.int8)
+    return torch.cat([ops.dequantize_per_tensor(q, 0.05, -3, -128, 127, torch.int8), y], 1)
+
+
+def solved():
+    linalg, a, ab = torch.linalg, by("a"), by("a", "b")
+    square = lambda a: a @ a.mT + torch.eye(3)
+    ops = [
+        ("inverse", a(linalg.inv)),
+        ("solve", ab(lambda a, b: linalg.solve(a, b) + linalg.solve(a[0], b[..., :1].mT, left=False).mT)),
+        ("vector", ab(lambda a, b: linalg.solve(a, b[:, :, 0]))),
+        ("determinants", a(lambda a: linalg.det(a) + linalg.slogdet(a)[0] * linalg.slogdet(a)[1])),
+        ("logdet", a(lambda a: torch.logdet(a @ a.mT))),
+        ("cholesky", a(lambda a: torch.stack([linalg.cholesky(square(a)), linalg.cholesky(square(a), upper=True)]))),
+        ("cholesky_solve", ab(lambda a, b: torch.cholesky_solve(b, a.tril()) + torch.cholesky_inverse(a[0].triu(), upper=True)[:, :2])),
+        ("triangular", ab(lambda a, b: linalg.solve_triangular(a, b, upper=True) + linalg.solve_triangular(a[0], b.mT, upper=False, left=False, unitriangular=True).mT)),
+        ("eigenvalues", a(lambda a: linalg.eigvalsh(a))),
+        ("vecdot", ab(lambda a, b: linalg.vecdot(a[..., :2], b))),
+    ]
+    inputs = {"a": lambda n: torch.randn(n, 3, 3) + 2 * torch.eye(3), "b": lambda n: torch.randn(n, 3, 2)}
+    case("solved", ops, inputs, (3, 2))
+
+
 if __name__ == "__main__":
-    for make in (aliases, floats, ordering, matrices, losses, vision, images, recurrent, fourier):
+    makers = (aliases, floats, ordering, matrices, losses, vision, images, recurrent, fourier, scattered, special, solved)
+    for make in makers:
         make()
         shorten(make.__name__)
