@@ -116,6 +116,12 @@ TEST_CASE("program errors: arguments of composite ops that are not supported") {
              Contains("the argument reduction is not 0, 1 or 2  [import_attribute]"));
 }
 
+TEST_CASE("program errors: a condition on the values of a run") {
+  CHECK_THAT(error_of(ProgramFile("floats").replace(graph, "torch.ops.aten.signbit.default",
+                                                    "torch.ops.aten._assert_async.default")),
+             Contains("the program checks values of a run") && Contains("set_default_validate_args(False)"));
+}
+
 TEST_CASE("program errors: ops and arguments have the names of the file, also those of aliases") {
   CHECK_THAT(error_of(ProgramFile("aliases").replace(graph, R"({"name":"other","arg":{"as_int":2})",
                                                      R"({"name":"speed","arg":{"as_int":2})")),

@@ -4,7 +4,7 @@
 
 namespace lathe::importing {
 
-/// What the elimination of square matrices returns.
+/// The results of an elimination of square matrices.
 struct Eliminated {
   Tensor solution;             ///< [.., n, k]: NaN for singular matrices; empty without right sides
   Tensor sign, log_magnitude;  ///< of the determinants [..]: 0 and -inf for singular matrices

@@ -35,7 +35,7 @@ const GraphPart* wrapped_graph(const NodePart& node);
 /// name of one, such as pin_memory.
 bool is_harmless(const NamedArgument& argument);
 
-/// What the nodes of a program and of its subgraphs read, and write in place.
+/// The values that the nodes of a program and of its subgraphs read, and write in place.
 struct ProgramAccesses {
   std::map<const NodePart*, WrittenValues> writes;
   std::map<const GraphPart*, std::set<std::string, std::less<>>> reads;  ///< values that nodes or outputs read

@@ -48,48 +48,10 @@ struct ConvolutionCase {
   }
 };
 
-inline std::vector<ConvolutionCase> convolution_cases() {
+/// Pools, padding, resizing and norms.
+inline std::vector<ConvolutionCase> pooling_cases() {
   using Ts = const std::vector<Tensor>&;
   return {
-      {"conv1d", {{2, 3, 9}, {4, 3, 5}, {4}}, [](Ts t) { return conv1d(t[0], t[1], t[2], {.padding = 2}); }},
-      {"conv1d strided",
-       {{1, 2, 11}, {3, 2, 3}},
-       [](Ts t) { return conv1d(t[0], t[1], {.stride = 2, .padding = 1, .dilation = 2}); }},
-      {"conv1d causal depthwise",
-       {{2, 4, 7}, {4, 1, 4}, {4}},
-       [](Ts t) { return conv1d(t[0], t[1], t[2], {.padding = 3, .groups = 4}).slice(-1, 0, 7); }},
-      {"conv2d", {{2, 3, 6, 5}, {4, 3, 3, 3}, {4}}, [](Ts t) { return conv2d(t[0], t[1], t[2], {.padding = 1}); }},
-      {"conv2d strided",
-       {{1, 2, 8, 6}, {3, 2, 7, 2}, {3}},
-       [](Ts t) { return conv2d(t[0], t[1], t[2], {.stride = {2, 1}, .padding = {3, 0}}); }},
-      {"conv2d patches",
-       {{1, 3, 8, 12}, {5, 3, 4, 4}, {5}},
-       [](Ts t) { return conv2d(t[0], t[1], t[2], {.stride = 4}); }},
-      {"conv2d grouped",
-       {{1, 4, 6, 6}, {6, 2, 3, 3}},
-       [](Ts t) { return conv2d(t[0], t[1], {.padding = 2, .dilation = 2, .groups = 2}); }},
-      {"conv2d depthwise",
-       {{2, 3, 7, 6}, {3, 1, 3, 3}, {3}},
-       [](Ts t) { return conv2d(t[0], t[1], t[2], {.stride = 2, .padding = 1, .groups = 3}); }},
-      {"conv3d", {{1, 2, 3, 4, 3}, {2, 2, 2, 3, 2}}, [](Ts t) { return conv3d(t[0], t[1], {.padding = {1, 0, 1}}); }},
-      {"conv_transpose1d",
-       {{2, 3, 4}, {3, 2, 3}, {2}},
-       [](Ts t) {
-         return conv_transpose1d(t[0], t[1], t[2], {.stride = 3, .padding = 1, .output_padding = 2, .dilation = 2});
-       }},
-      {"conv_transpose2d",
-       {{1, 4, 3, 4}, {4, 3, 4, 4}, {6}},
-       [](Ts t) { return conv_transpose2d(t[0], t[1], t[2], {.stride = 2, .padding = 1, .groups = 2}); }},
-      {"conv_transpose3d",
-       {{1, 4, 2, 3, 2}, {4, 1, 2, 2, 3}, {2}},
-       [](Ts t) {
-         return conv_transpose3d(t[0], t[1], t[2],
-                                 {.stride = {2, 1, 3},
-                                  .padding = {1, 0, 1},
-                                  .output_padding = {1, 0, 2},
-                                  .dilation = {1, 2, 1},
-                                  .groups = 2});
-       }},
       {"max_pool1d", {{2, 2, 9}}, [](Ts t) { return max_pool1d(t[0], {.size = 3, .stride = 2, .padding = 1}); }},
       {"max_pool2d",
        {{1, 2, 7, 8}},
@@ -127,6 +89,46 @@ inline std::vector<ConvolutionCase> convolution_cases() {
          return layer(t[0]);
        }},
   };
+}
+
+inline std::vector<ConvolutionCase> convolution_cases() {
+  using Ts = const std::vector<Tensor>&;
+  std::vector<ConvolutionCase> cases{
+      {"conv1d", {{2, 3, 9}, {4, 3, 5}, {4}}, [](Ts t) { return conv1d(t[0], t[1], t[2], {.padding = 2}); }},
+      {"conv1d strided",
+       {{1, 2, 11}, {3, 2, 3}},
+       [](Ts t) { return conv1d(t[0], t[1], {.stride = 2, .padding = 1, .dilation = 2}); }},
+      {"conv1d causal depthwise",
+       {{2, 4, 7}, {4, 1, 4}, {4}},
+       [](Ts t) { return conv1d(t[0], t[1], t[2], {.padding = 3, .groups = 4}).slice(-1, 0, 7); }},
+      {"conv2d", {{2, 3, 6, 5}, {4, 3, 3, 3}, {4}}, [](Ts t) { return conv2d(t[0], t[1], t[2], {.padding = 1}); }},
+      {"conv2d strided",
+       {{1, 2, 8, 6}, {3, 2, 7, 2}, {3}},
+       [](Ts t) { return conv2d(t[0], t[1], t[2], {.stride = {2, 1}, .padding = {3, 0}}); }},
+      {"conv2d patches",
+       {{1, 3, 8, 12}, {5, 3, 4, 4}, {5}},
+       [](Ts t) { return conv2d(t[0], t[1], t[2], {.stride = 4}); }},
+      {"conv2d grouped",
+       {{1, 4, 6, 6}, {6, 2, 3, 3}},
+       [](Ts t) { return conv2d(t[0], t[1], {.padding = 2, .dilation = 2, .groups = 2}); }},
+      {"conv2d depthwise",
+       {{2, 3, 7, 6}, {3, 1, 3, 3}, {3}},
+       [](Ts t) { return conv2d(t[0], t[1], t[2], {.stride = 2, .padding = 1, .groups = 3}); }},
+      {"conv3d", {{1, 2, 3, 4, 3}, {2, 2, 2, 3, 2}}, [](Ts t) { return conv3d(t[0], t[1], {.padding = {1, 0, 1}}); }},
+      {"conv_transpose1d",
+       {{2, 3, 4}, {3, 2, 3}, {2}},
+       [](Ts t) {
+         return conv_transpose1d(t[0], t[1], t[2], {.stride = 3, .padding = 1, .output_padding = 2, .dilation = 2});
+       }},
+      {"conv_transpose2d",
+       {{1, 4, 3, 4}, {4, 3, 4, 4}, {6}},
+       [](Ts t) { return conv_transpose2d(t[0], t[1], t[2], {.stride = 2, .padding = 1, .groups = 2}); }},
+      {"conv_transpose3d",
+       {{1, 4, 2, 3, 2}, {4, 1, 2, 2, 3}, {2}},
+       [](Ts t) { return conv_transpose3d(t[0], t[1], t[2], {2, 1, 0, {1, 2, 1}, 2}); }},
+  };
+  for (ConvolutionCase& each : pooling_cases()) cases.push_back(std::move(each));
+  return cases;
 }
 
 }  // namespace lathe::test

@@ -138,6 +138,13 @@ Tensor as_vector(const Tensor& x) {
   return x.reshape(shape);
 }
 
+Ints inverse_order(const Ints& order) {
+  Ints places(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    places[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  return places;
+}
+
 Tensor truth(const Tensor& x) {
   if (x.dtype() == boolean) return x;
   return (is_byte(x.dtype()) ? x.to(i32) : x) != 0;

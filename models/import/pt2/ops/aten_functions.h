@@ -93,6 +93,9 @@ Tensor operand_of(const Tensor& x);
 /// Returns all elements in one dim, in row-major order.
 Tensor as_vector(const Tensor& x);
 
+/// Returns the order of dims that undoes a permutation.
+Ints inverse_order(const Ints& order);
+
 /// Returns whether elements are not 0.
 Tensor truth(const Tensor& x);
 

@@ -125,6 +125,12 @@ Results absolute(const OpCall& call) {
 Results sign_op(const OpCall& call) {
   return {widened([](const Tensor& a) { return sign(a); }, call.tensor(0))};
 }
+/// x / |x| for complex numbers, and 0 for 0.
+Results complex_sign(const OpCall& call) {
+  if (!is_complex(call.dtype(0))) return sign_op(call);
+  const Tensor parts = view_as_real(call.tensor(0)), size = norm(parts, -1, true);
+  return {view_as_complex(parts / where(size == 0, 1, size))};
+}
 Results square_op(const OpCall& call) {
   return {widened([](const Tensor& a) { return a * a; }, call.tensor(0))};
 }
@@ -197,7 +203,7 @@ std::span<const OpRecord> aten_arithmetic_ops() {
       aten("neg", "self", "", negate),
       aten("abs", "self", "", absolute),
       aten("sign", "self", "", sign_op),
-      aten("sgn", "self", "", sign_op),
+      aten("sgn", "self", "", complex_sign),
       aten("square", "self", "", square_op),
       aten("clamp", "self min max", "", clamp_op),
       aten("clamp.Tensor", "self min max", "", clamp_op),

@@ -149,6 +149,12 @@ Results sign_bit(const OpCall& call) {
   return {(x.dtype() == boolean || is_byte(x.dtype()) ? x.to(i32) : x) < 0};
 }
 
+Results is_real(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (is_complex(x.dtype())) return {view_as_real(x).select(-1, 1) == 0};
+  return {x.graph().ones(x.shape(), boolean)};
+}
+
 Results is_equal_to(const OpCall& call, double number) {
   const Tensor x = call.tensor(0);
   return {is_float(x.dtype()) ? x == number : x.graph().zeros(x.shape(), boolean)};
@@ -214,6 +220,7 @@ std::span<const OpRecord> aten_float_ops() {
       aten("rad2deg", "self", "", of_floats<degrees>),
       aten("frac", "self", "", of_floats<fraction>),
       aten("signbit", "self", "", sign_bit),
+      aten("isreal", "self", "", is_real),
       aten("isposinf", "self", "", is_positive_infinity),
       aten("isneginf", "self", "", is_negative_infinity),
       aten("isclose", "self other", "rtol atol equal_nan", is_close),

@@ -3,7 +3,7 @@
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
 
-/// Quantized integers and the floats that they stand for: x = (q - zero_point) * scale.
+/// Quantized integers q and their floats: x = (q - zero_point) * scale.
 namespace lathe::pt2 {
 
 namespace {

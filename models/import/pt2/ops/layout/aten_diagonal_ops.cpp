@@ -93,10 +93,7 @@ Results diagonal_scatter(const OpCall& call) {
   for (int i = 0; i < x.rank(); ++i)
     if (i != a && i != b) order.push_back(i);
   order.insert(order.end(), {a, b});
-  Ints places(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    places[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-  return {with_diagonal(x.permute(order), source, call.integer("offset", 0)).permute(places)};
+  return {with_diagonal(x.permute(order), source, call.integer("offset", 0)).permute(inverse_order(order))};
 }
 
 Results fill_diagonal(const OpCall& call) {

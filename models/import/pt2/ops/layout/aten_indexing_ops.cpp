@@ -93,13 +93,6 @@ Ints index_dims_at(int place, int count, int rank) {
   return order;
 }
 
-Ints inverse(const Ints& order) {
-  Ints places(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    places[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-  return places;
-}
-
 Results index_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   std::size_t only = 0, count = 0;
@@ -150,12 +143,12 @@ Results index_put(const OpCall& call) {
   if (!adds && indexed == 1 && found.shape.rank() == 1) return {update_rows(x, found.indices[0], values, at)};
   const Ints order = indexed_first(found, x.rank());
   const Tensor permuted = x.permute(order);
-  values = values.permute(inverse(index_dims_at(at, found.shape.rank(), wanted.rank())));
+  values = values.permute(inverse_order(index_dims_at(at, found.shape.rank(), wanted.rank())));
   const Tensor numbers = numbers_of(call, found, permuted.shape());
   const Tensor written = importing::with_rows(
       importing::with_joined_dims(permuted, indexed), numbers.expand(found.shape).reshape({found.shape.numel()}),
       values.reshape(rows), {.kind = adds ? ScatterKind::add : ScatterKind::replace});
-  return {written.reshape(permuted.shape()).permute(inverse(order))};
+  return {written.reshape(permuted.shape()).permute(inverse_order(order))};
 }
 
 /// The elements at row-major numbers.

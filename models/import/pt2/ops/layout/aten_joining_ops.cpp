@@ -122,6 +122,19 @@ Results repeat_interleave_op(const OpCall& call) {
   return {x.repeat_interleave(times, axis_argument(call, x.rank()))};
 }
 
+/// Repeats each element of a dim as often as its own number says. The size of the result must be given. Element i of
+/// it comes from the first element whose repeats, with those before it, exceed i.
+Results repeat_by_numbers(const OpCall& call) {
+  const bool has_dim = call.has("dim");
+  const Tensor x = has_dim ? call.tensor(0) : as_vector(call.tensor(0));
+  const int axis = has_dim ? axis_argument(call, x.rank()) : 0;
+  if (!call.has(2)) call.fail("the size of the result follows from values", "import_size", "give output_size");
+  const std::vector<Dim> size = call.dims(2, "output_size");
+  const Tensor ends = cumsum(as_vector(call.tensor(1)).to(i64), 0);
+  const Tensor places = call.graph().arange(size.at(0), i64).unsqueeze(1);
+  return {gather(x, (ends <= places).to(i64).sum(1), axis)};
+}
+
 /// Pads, from the last dim on: {low, high} of each. Negative ones remove elements.
 Tensor surrounded(const OpCall& call, const auto& op) {
   Tensor x = call.tensor(0);
@@ -183,6 +196,7 @@ std::span<const OpRecord> aten_joining_ops() {
       aten("unbind.int", "self", "dim", unbind),
       aten("repeat", "self repeats", "", repeat_op, Moves::first),
       aten("tile", "self dims", "", repeat_op, Moves::first),
+      aten("repeat_interleave.self_Tensor", "self repeats output_size", "dim", repeat_by_numbers),
       aten("repeat_interleave.self_int", "self", "repeats dim output_size", repeat_interleave_op),
       aten("constant_pad_nd", "self pad value", "", constant_pad),
       aten("pad", "self pad value", "mode", pad_with_mode),

@@ -176,6 +176,21 @@ Results assert_scalar(const OpCall& call) {
   return {};
 }
 
+Results is_all_true(const OpCall& call) { return {call.tensor(0).all()}; }
+
+/// A condition on the elements of tensors, such as those that torch.distributions checks of its parameters.
+Results assert_condition(const OpCall& call) {
+  const std::string message = call.text("assert_msg", "");
+  const HostTensor* const known = call.operand(0).constant();
+  if (!known)
+    call.fail(fmt::format("the program checks values of a run: {}", message), "import_unsupported",
+              "remove the check before the export; torch.distributions.Distribution.set_default_validate_args(False) "
+              "removes those of distributions");
+  if (known->numel() != 1 || known->get(0) == 0)
+    call.fail(fmt::format("a check of the program fails: {}", message), "import_range");
+  return {};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_size_ops() {
@@ -187,6 +202,9 @@ std::span<const OpRecord> aten_size_ops() {
       aten("sym_constrain_range", "size", "min max", constrain_range),
       aten("sym_constrain_range_for_size", "size", "min max", constrain_range),
       aten("_assert_scalar", "self", "assert_msg", assert_scalar),
+      aten("_assert_async", "self", "", assert_condition),
+      aten("_assert_async.msg", "self", "assert_msg", assert_condition),
+      aten("_is_all_true", "self", "", is_all_true),
   };
   return records;
 }

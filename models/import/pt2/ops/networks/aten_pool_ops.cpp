@@ -5,10 +5,12 @@
 #include <limits>
 
 #include "frontend/ops/spatial/pooling.h"
+#include "models/import/ops/indexing_functions.h"
 #include "models/import/ops/sizes/window_counts.h"
 #include "models/import/ops/whole_resize.h"
 #include "models/import/pt2/ops/aten_functions.h"
 #include "models/import/pt2/ops/aten_ops.h"
+#include "models/import/pt2/ops/networks/pool_positions.h"
 
 namespace lathe::pt2 {
 
@@ -57,8 +59,13 @@ Results pooled(const OpCall& call, Pool pool, int spatial, bool is_max) {
   require_multiples(call, x, spatial, is_stride_given ? options.stride : options.size);
   x = padded_for_ceil(call, x, options, spatial, is_max);
   const bool has_batch = x.rank() == spatial + 2;
-  const Tensor y = pool(has_batch ? x : x.unsqueeze(0), options, Where::current());
-  return {has_batch ? y : y.squeeze(0)};
+  if (!has_batch) x = x.unsqueeze(0);
+  const auto result = [&](const Tensor& y) { return has_batch ? y : y.squeeze(0); };
+  const Tensor y = pool(x, options, Where::current());
+  if (!call.reads(1)) return {result(y)};
+  Shape sizes = x.shape();  // without the elements that were added at the end
+  for (int i = 1; i <= spatial; ++i) sizes.set(x.rank() - i, call.operand(0).shape()[call.operand(0).rank() - i]);
+  return {result(y), result(max_positions(call, x, options, sizes))};
 }
 Results max_pool1d_op(const OpCall& call) { return pooled(call, max_pool1d, 1, true); }
 Results max_pool2d_op(const OpCall& call) { return pooled(call, max_pool2d, 2, true); }
@@ -102,6 +109,27 @@ Results avg_pool3d_op(const OpCall& call) {
 Results max_pool3d_op(const OpCall& call) {
   const auto pool = [](const Tensor& x, const PoolOptions& o, Where at) { return pool3d(max_pool2d, x, o, at); };
   return pooled(call, pool, 3, true);
+}
+
+/// Puts elements at the positions that a max pool has returned, in zeros of the given size.
+Results max_unpool(const OpCall& call, int spatial) {
+  const Tensor x = call.tensor(0);
+  const std::vector<Dim> sizes = call.dims(2, "output_size");
+  const int first = x.rank() - spatial;
+  if (first < 1 || static_cast<int>(sizes.size()) != spatial)
+    call.fail("output_size has not one size for each spatial dim", "import_operand");
+  Shape result, flat{product(x.shape(), 0, first), product(x.shape(), first, x.rank())};
+  for (int i = 0; i < first; ++i) result.push_back(x.size(i));
+  Dim elements = 1;
+  for (const Dim& size : sizes) result.push_back(size), elements = elements * size;
+  const Tensor positions = importing::checked(call.tensor(1).reshape(flat), elements);
+  const Tensor zeros = call.graph().zeros({flat[0], elements}, x.dtype());
+  return {update_rows(zeros, positions, x.reshape(flat), 1).reshape(result)};
+}
+Results max_unpool2d(const OpCall& call) { return max_unpool(call, 2); }
+Results max_unpool3d(const OpCall& call) {
+  call.ignore({"stride", "padding"});  // output_size follows from them
+  return max_unpool(call, 3);
 }
 
 Results adaptive_pool1d(const OpCall& call) {
@@ -149,6 +177,9 @@ std::span<const OpRecord> aten_pool_ops() {
       aten("avg_pool3d", "self", of_mean, avg_pool3d_op),
       aten("max_pool3d", "self", of_max, max_pool3d_op),
       aten("max_pool3d_with_indices", "self", of_max, max_pool3d_op),
+      aten("max_pool1d_with_indices", "self", of_max, max_pool1d_op),
+      aten("max_unpool2d", "self indices output_size", "", max_unpool2d),
+      aten("max_unpool3d", "self indices output_size", "stride padding", max_unpool3d),
       aten("adaptive_avg_pool1d", "self", "output_size", adaptive_pool1d),
       aten("adaptive_avg_pool2d", "self", "output_size", adaptive_pool2d),
       aten("adaptive_avg_pool3d", "self", "output_size", adaptive_pool3d),

@@ -30,20 +30,20 @@ Results short_time(const OpCall& call) {
   call.ignore({"align_to_window", "pad_mode"});
   const Tensor given = call.tensor(0);
   const std::int64_t count = call.integer("n_fft"), step = call.integer("hop_length", count / 4);
-  if (is_complex(given.dtype()) || given.rank() < 1 || given.rank() > 2)
-    call.fail("the signal is complex, or has not 1 or 2 dims");
+  if (given.rank() < 1 || given.rank() > 2) call.fail("the signal has not 1 or 2 dims", "import_operand");
   if (count < 1 || step < 1) call.fail("n_fft or hop_length is not positive", "import_attribute");
   if (call.flag("align_to_window", false)) call.fail("the argument align_to_window is true");
-  Tensor x = given.rank() == 2 ? given : given.unsqueeze(0);
-  if (call.flag("center", false)) {
-    if (call.text("pad_mode", "reflect") != "reflect") call.fail("a pad_mode other than reflect is not supported");
-    x = pad(x, 1, {.low = count / 2, .high = count / 2, .mode = PadMode::reflect});
-  }
-  importing::require_multiple(call, 1, x.size(1), step);
-  const Tensor frames = x.unfold(1, {.size = count, .step = step}) * window_of(call, count, x.dtype());
-  const bool is_half = call.flag("onesided", true);
+  const bool is_centered = call.flag("center", false), is_half = call.flag("onesided", !is_complex(given.dtype()));
+  if (is_centered && call.text("pad_mode", "reflect") != "reflect")
+    call.fail("a pad_mode other than reflect is not supported");
+  const Signal frames = each_part(signal_of(given.rank() == 2 ? given : given.unsqueeze(0)), [&](const Tensor& part) {
+    const Tensor x =
+        is_centered ? pad(part, 1, {.low = count / 2, .high = count / 2, .mode = PadMode::reflect}) : part;
+    importing::require_multiple(call, 1, x.size(1), step);
+    return x.unfold(1, {.size = count, .step = step}) * window_of(call, count, x.dtype());
+  });
   const Signal y = importing::transformed(
-      {frames, {}}, is_half ? count / 2 + 1 : count,
+      frames, is_half ? count / 2 + 1 : count,
       {.length = count, .scale = call.flag("normalized", false) ? FourierScale::root : FourierScale::none});
   const Signal spectrum = with_axis_last(y, 1);
   const bool is_complex_result = call.flag("return_complex", false);
