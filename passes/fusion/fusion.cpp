@@ -132,8 +132,8 @@ class Planner {
     return order;
   }
 
-  /// Chooses the nodes to inline outside of attentions. `copied_operands` does not apply to the matmuls of
-  /// attentions.
+  /// Chooses the nodes to inline outside of attentions. `copied_operands` and `row_operands` do not apply to the
+  /// matmuls of attentions.
   void inline_beside_attentions() {
     using Marks = NodeMap<bool>;
     const auto is_alone = [&](ValueId product) {
@@ -142,8 +142,9 @@ class Planner {
     const Marks chosen = choose_inlined(
         graph_, options_.row_sums ? find_row_sums(graph_) : Marks{},
         options_.copied_operands > 0 ? find_copied_operands(graph_, options_.copied_operands, is_alone) : Marks{});
+    const Marks rows = find_row_operands(graph_, options_.row_operands, is_alone);
     for (const ValueId id : all_values(graph_))
-      if (plan_.region(id) < 0 && chosen[id]) plan_.inlined[id] = true;
+      if (plan_.region(id) < 0 && (chosen[id] || rows[id])) plan_.inlined[id] = true;
   }
 
   void place(ValueId id) {

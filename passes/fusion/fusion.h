@@ -9,6 +9,7 @@
 #include "passes/fusion/affine.h"
 #include "passes/fusion/attention/attention_delta.h"
 #include "passes/fusion/attention/attention_rates.h"
+#include "passes/fusion/few_rows/row_operands.h"
 #include "passes/fusion/regions/fused_region.h"
 
 namespace lathe {
@@ -71,6 +72,7 @@ struct FusionOptions {
   std::int64_t copied_operands = 0;
   /// Maximum number of reads that a region gathers element by element: see regions/gathered_reads.h. Empty: no limit.
   std::optional<int> most_gathers = {};
+  RowOperandLimits row_operands = {};  ///< let matmuls of few rows compute these rows: see row_operands.h
   /// Copies that are made just before readers that need them late. They join no region without such a copy, which
   /// would compute them early. Empty: none.
   ir::NodeMap<bool> recomputed = {};

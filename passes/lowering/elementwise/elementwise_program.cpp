@@ -1,5 +1,6 @@
 #include "passes/lowering/elementwise/elementwise_program.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -45,11 +46,13 @@ namespace {
 /// they read; OpElements emits the code of each op.
 class Writer {
  public:
-  Writer(const Graph& graph, const FusionPlan& plan, Shape domain, RegionKind kind = RegionKind::rows)
+  /// `row`: the domain dim that inlined reductions fold; -1 if there are none.
+  Writer(const Graph& graph, const FusionPlan& plan, Shape domain, RegionKind kind = RegionKind::rows, int row = -1)
       : graph_(graph),
         plan_(plan),
         kind_(kind),
         rank_(domain.rank()),
+        row_(row),
         code_(std::move(domain)),
         ops_(graph, plan, code_, rank_) {}
 
@@ -64,12 +67,7 @@ class Writer {
       const bool column = kind_ == RegionKind::attention
                               ? (kept_dims(plan_.member_dims(id)) >> (rank_ - 1) & 1) != 0
                               : kind_ == RegionKind::rows && !folds_trailing_dims(graph_, node);
-      value = code_.emit({.kind = column ? Kind::column : Kind::reduce,
-                          .dtype = node.type.dtype,
-                          .value = reduce->identity,
-                          .op = reduce->combine,
-                          .args = {operand},
-                          .node = id});
+      value = reduction(node, *reduce, operand, column ? Kind::column : Kind::reduce, id);
       code_.program().depends[value] &= kept_dims(plan_.member_dims(id));
     } else {
       value = node.op == &ops::contiguous
@@ -104,16 +102,55 @@ class Writer {
     std::vector<OpElement> open;
     open.push_back(std::move(first));
     while (true) {
-      std::optional<ElementRead> reading = ops_.next_read(open.back());
-      std::optional<int> value = reading ? look_up(*reading) : ops_.emit(open.back());
+      std::optional<ElementRead> reading = next_read(open.back());
+      std::optional<int> value = reading ? look_up(*reading) : emit(open.back());
       if (!value) {
         open.push_back({.id = reading->id, .index = std::move(reading->index), .predicate = reading->predicate});
         continue;
       }
-      if (!reading) open.pop_back();
+      if (!reading) {
+        const OpElement& done = open.back();
+        if (row_ >= 0) computed_[done.id].push_back({done.index, done.predicate, *value});
+        open.pop_back();
+      }
       if (open.empty()) return *value;
       open.back().operands.push_back(*value);
     }
+  }
+
+  /// Returns the next operand to read for an element, or nullopt if all have been read. An inlined reduction reads
+  /// its operand along the row of the domain.
+  std::optional<ElementRead> next_read(OpElement& element) {
+    const Node& node = graph_[element.id];
+    if (!node.op->as<Reduce>()) return ops_.next_read(element);
+    if (!element.operands.empty()) return std::nullopt;
+    const Shape& shape = graph_[node.operands[0]].type.shape;
+    AffineIndex index = element.index;
+    for (const int d : reduced_dims(graph_, node)) {
+      if (shape[d].is(1)) continue;
+      LATHE_ASSERT(row_ >= 0 && shape[d] == code_.program().domain[row_]);
+      index[static_cast<std::size_t>(d)] = {.dim = row_, .scale = 1, .offset = 0};
+    }
+    return ElementRead{node.operands[0], std::move(index), no_predicate};
+  }
+
+  /// Emits an element whose operands are known.
+  int emit(OpElement& element) {
+    const Node& node = graph_[element.id];
+    const auto* reduce = node.op->as<Reduce>();
+    if (!reduce) return ops_.emit(element);
+    const int value = reduction(node, *reduce, element.operands[0], Kind::reduce, element.id);
+    code_.program().depends[value] &= ~(std::uint64_t{1} << row_);
+    return value;
+  }
+
+  int reduction(const Node& node, const Reduce& reduce, int operand, Kind kind, ValueId id) {
+    return code_.emit({.kind = kind,
+                       .dtype = node.type.dtype,
+                       .value = reduce.identity,
+                       .op = reduce.combine,
+                       .args = {operand},
+                       .node = id});
   }
 
   /// Follows views. Returns a member's value, a constant or a load, or nullopt if the element must be computed here.
@@ -129,10 +166,21 @@ class Writer {
       if (member != members_.end() && reading.id == placement.base) return member->second;
       if (member == members_.end() && !inlined) return load(placement, node.type, reading.index, reading.predicate);
       const bool shown = reading.id != placement.base || node.op == &ops::contiguous;
-      if (!shown) return std::nullopt;
+      if (!shown) return computed_before(reading);
       if (reading.id != placement.base) reading.index = view_index(node, reading.index);
       reading.id = node.operands[0];
     }
+  }
+
+  /// Returns the element if it was computed before: the values of a row are read by several others.
+  std::optional<int> computed_before(const ElementRead& reading) const {
+    const auto of_node = computed_.find(reading.id);
+    if (of_node == computed_.end()) return std::nullopt;
+    const auto same = [](const AffineComponent& a, const AffineComponent& b) { return a == b; };
+    for (const Computed& known : of_node->second)
+      if (known.predicate == reading.predicate && std::ranges::equal(known.index, reading.index, same))
+        return known.value;
+    return std::nullopt;
   }
 
   std::uint64_t all_dims() const { return rank_ >= 64 ? ~0ULL : (1ULL << rank_) - 1; }
@@ -174,9 +222,14 @@ class Writer {
   const Graph& graph_;
   const FusionPlan& plan_;
   RegionKind kind_;
-  int rank_;
+  int rank_, row_;
   ElementwiseBuilder code_;
   OpElements ops_;
+  struct Computed {
+    AffineIndex index;
+    int predicate, value;
+  };
+  std::map<ValueId, std::vector<Computed>> computed_;  // inlined elements, if the domain has a row
   std::map<ValueId, int> members_;
   std::int64_t products_ = 0;
 };
@@ -196,8 +249,8 @@ ElementwiseProgram region_program(const Graph& graph, const FusionPlan& plan, co
 }
 
 OperandProgram operand_program(const Graph& graph, const FusionPlan& plan, ValueId operand,
-                               const std::vector<int>& dims, const Shape& domain) {
-  Writer writer(graph, plan, domain);
+                               const std::vector<int>& dims, const Shape& domain, int row) {
+  Writer writer(graph, plan, domain, RegionKind::rows, row);
   AffineIndex index;
   for (const int d : dims) index.push_back({.dim = d, .scale = d < 0 ? 0 : 1, .offset = 0});
   const int result = writer.read(operand, index);

@@ -72,13 +72,14 @@ Dim start_of_positions(const ir::Node& scatter);
 ElementwiseProgram region_program(const ir::Graph& graph, const FusionPlan& plan, const Region& region);
 
 /// The program of one operand of a contraction or scatter_add over `domain`. Dim i of the operand runs along domain
-/// dim dims[i]. `result` is the instruction that holds the element.
+/// dim dims[i]. `result` is the instruction that holds the element. Reductions that the operand computes (see
+/// row_operands.h) fold the domain dim `row`.
 struct OperandProgram {
   ElementwiseProgram program;
   int result;
 };
 OperandProgram operand_program(const ir::Graph& graph, const FusionPlan& plan, ir::ValueId operand,
-                               const std::vector<int>& dims, const Shape& domain);
+                               const std::vector<int>& dims, const Shape& domain, int row = -1);
 
 inline bool is_scalar(const ElementwiseInstruction& i, ScalarOp op) {
   return i.kind == ElementwiseInstruction::Kind::scalar && i.op == op;

@@ -136,7 +136,9 @@ ProductOperand ProductOperands::operand(int which, std::string free) const {
   extend(roles_.contracted(), o.k);
   std::vector<int> dims;
   for (const char label : which == 0 ? roles_.lhs : roles_.rhs) dims.push_back(static_cast<int>(order.find(label)));
-  o.operand = operand_program(lowering_.graph, lowering_.plan, node_.operands[which], dims, domain);
+  const auto row = std::ranges::find_if(o.k, [&](int d) { return !domain[d].is(1); });
+  o.operand = operand_program(lowering_.graph, lowering_.plan, node_.operands[which], dims, domain,
+                              row == o.k.end() ? -1 : *row);
   o.compute = compute;
   o.axis = contiguous_axis(o);
   const ElementwiseProgram& program = o.operand.program;

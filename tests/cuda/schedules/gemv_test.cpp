@@ -163,7 +163,9 @@ TEST_CASE("gemv is split to saturate memory bandwidth") {
   CHECK(dots(768, 768).at_once == 6);
   CHECK(dots(768, 3072).split == 128);
   CHECK(dots(12 * 1024, 64).split == 8);
-  const auto columns = [&](std::int64_t n, std::int64_t k) { return gpu::plan_columns(gpu, 4, 1, 4, 1, n, k); };
+  const auto columns = [&](std::int64_t n, std::int64_t k) {
+    return gpu::plan_columns([&](int) { return gpu.static_shared_bytes; }, 4, 1, 4, 1, n, k);
+  };
   CHECK(columns(768, 3072).threads == 512);
   CHECK(columns(768, 3072).split == 128);
   CHECK(columns(768, 3072).at_once == 8);

@@ -1,6 +1,7 @@
 #include "passes/gpu/gemm/gemv/gemv.h"
 
 #include "ir/kernel/intrinsics/gpu/exchange.h"
+#include "passes/gpu/gemm/gemv/row_operand.h"
 #include "passes/gpu/program_vectors.h"
 
 namespace lathe::gpu {
@@ -12,8 +13,11 @@ using Position = ProductParts::Position;
 
 namespace {
 
+/// Blocks of a matmul that computes its left operand: more would compute it more often, and all of them are resident.
+constexpr std::int64_t most_blocks = 2 * estimated_multiprocessors;
+
 /// GEMV: the threads mainly read the right operand, from adjacent addresses, with several loads in
-/// flight each. The few rows of the left operand come from caches.
+/// flight each. The few rows of the left operand come from caches, or each block computes them.
 class Gemv {
  public:
   Gemv(const GpuContext& lowering, const Region& region)
@@ -22,42 +26,93 @@ class Gemv {
         b_(parts_.builder()),
         rows_(static_cast<int>(*operands_.m.value())),
         along_k_(parts_.right.along_k()),
+        left_(parts_, rows_),
         plan_(plan(lowering)) {}
 
   KernelContext::Built run() {
     const int columns = plan_.threads / plan_.split * (along_k_ ? 1 : plan_.lanes);
-    return parts_.tiles(rows_, columns, [&](const Position& at) { along_k_ ? dots(at) : sum_columns(at); });
+    if (!left_.is_computed())
+      return parts_.tiles(rows_, columns,
+                          [&](const Position& at) { block(at.batch, [&](const Tile& tile) { tile(at.n); }); });
+    return parts_.tiles_in_turn(rows_, columns, nullptr, [&](const ProductParts::Tiling& all) { blocks(all); });
   }
 
  private:
+  using Tile = std::function<void(Value first_column)>;
+  /// Calls its argument for each tile of a block.
+  using Tiles = std::function<void(const Tile&)>;
+
   GemvPlan plan(const GpuContext& lowering) const {
     const GpuInfo& gpu = lowering.gpu;
     const ProductOperands& o = operands_;
     const int lanes = program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute);
     const auto bytes = static_cast<int>(size_in_bytes(o.compute));
+    const auto shared = [&](int threads) { return gpu.static_shared_bytes - left_.shared_bytes(threads); };
     return along_k_ ? plan_dots(gpu, lanes, (o.batch * o.n).value(), o.k.value())
-                    : plan_columns(gpu, lanes, rows_, bytes, o.batch.value(), o.n.value(), o.k.value());
+                    : plan_columns(shared, lanes, rows_, bytes, o.batch.value(), o.n.value(), o.k.value());
   }
 
-  /// Processes everything that a thread sums: first `at_once` loads followed by their adds, then one load at a time.
-  /// A load covers `step` elements of the depth; the loads of a thread are `stride` apart.
+  /// The blocks of a matmul that computes its left operand: each takes several tiles of a batch in turn.
+  void blocks(const ProductParts::Tiling& all) {
+    const auto batches = operands_.batch.value(), columns = operands_.n.value();
+    const std::int64_t most = batches ? (most_blocks + *batches - 1) / std::max<std::int64_t>(*batches, 1) : 0;
+    const bool is_alone = most == 0 || (columns && *columns <= most * all.columns);
+    const Value each = is_alone ? all.across : kernel::min(all.across, most);
+    const auto one = [&](Value i) {
+      const Value first = i % each;
+      block(i / each, [&](const Tile& tile) {
+        if (is_alone) return tile(first * all.columns);
+        b_.for_loop(first, all.across, each, [&](Value n) {
+          tile(n * all.columns);
+          b_.barrier();  // before the next tile uses the memory of this one
+        });
+      });
+    };
+    b_.for_loop(0, parts_.context().dim(operands_.batch) * each, 1, one, LoopKind::block_x);
+  }
+
+  void block(Value batch, const Tiles& tiles) { along_k_ ? dots(batch, tiles) : sum_columns(batch, tiles); }
+
+  /// Prepares the left operand before the first tile. All threads call it.
+  void start(Value thread, Value batch) {
+    if (!left_.is_computed()) return;
+    left_.reduce(thread, batch, plan_.lanes);
+    if (left_.is_whole()) left_.compute(thread, batch, b_.index(0), parts_.k, plan_.lanes);
+  }
+
+  /// Runs body(first, count) for ranges of the depth whose left operand is at hand.
+  void for_ranges_of_depth(Value thread, Value batch, const std::function<void(Value, Value)>& body) {
+    if (!left_.is_computed() || left_.is_whole()) return body(b_.index(0), parts_.k);
+    b_.for_loop(b_.index(0), parts_.k, left_.chunk(), [&](Value first) {
+      const Value count = kernel::min(parts_.k - first, left_.chunk());
+      left_.compute(thread, batch, first, count, plan_.lanes);
+      body(first, count);
+      b_.barrier();
+    });
+  }
+
+  /// Processes the elements of a range that a thread sums: first `at_once` loads followed by their adds, then one
+  /// load at a time. A load covers `step` elements of the depth; the loads of a thread are `stride` apart.
   template <class Load, class Add>
-  void for_depth(Value own, int step, std::int64_t stride, const Load& load, const Add& add) {
+  void for_depth(Value count, Value own, int step, std::int64_t stride, const Load& load, const Add& add) {
     const std::int64_t all = stride * plan_.at_once;
-    const auto depth = operands_.k.value();
-    const Value whole = depth ? b_.index(*depth / all * all) : parts_.k - parts_.k % all;
+    const bool is_known = !left_.is_computed() || left_.is_whole();
+    const auto depth = is_known ? operands_.k.value() : std::nullopt;
+    const Value whole = depth ? b_.index(*depth / all * all) : count - count % all;
     b_.for_loop(b_.index(0), whole, all, [&](Value first) {
       std::vector<Value> loaded;
       for (int i = 0; i < plan_.at_once; ++i) loaded.push_back(load(first + (own + i * stride), Value{}));
       for (int i = 0; i < plan_.at_once; ++i) add(first + (own + i * stride), Value{}, loaded[i]);
     });
     if (depth && *depth % all == 0) return;
-    b_.for_loop(whole + own, parts_.k, stride, [&](Value at) {
-      unmasked_or_masked(b_, at, parts_.k, step, operands_.k, [&](Value mask) { add(at, mask, load(at, mask)); });
+    b_.for_loop(whole + own, count, stride, [&](Value at) {
+      unmasked_or_masked(b_, at, count, step, operands_.k, [&](Value mask) { add(at, mask, load(at, mask)); });
     });
   }
 
+  /// Loads elements of the left operand, `at` after the first one of the range.
   Value load_left(Value batch, int row, Value at, int lanes, Value mask) {
+    if (left_.is_computed()) return left_.load(row, at, lanes, mask);
     const ProductParts::Side& left = parts_.left;
     return left.operand.load(left.loads, left.top, batch, b_.index(row), at, LaneAxis::k, lanes, mask);
   }
@@ -70,82 +125,100 @@ class Gemv {
   }
 
   /// `split` adjacent threads per column.
-  void dots(const Position& at) {
+  void dots(Value batch, const Tiles& tiles) {
     const std::vector<DType> types(static_cast<std::size_t>(rows_), operands_.compute);
-    const bool in_warp = plan_.split <= kernel::warp_threads;
-    SharedTree tree(b_, in_warp ? std::vector<DType>{} : types, plan_.threads);
+    SharedTree tree(b_, is_in_warp() ? std::vector<DType>{} : types, plan_.threads);
+    left_.allocate(plan_.threads);
     const auto thread = [&](Value t) {
-      const Value own = t % plan_.split, column = at.n + t / plan_.split;
-      const Value here = kernel::min(column, parts_.n - 1);  // all threads take part in the tree
-      const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
-      for_depth(
-          own * plan_.lanes, plan_.lanes, std::int64_t{plan_.split} * plan_.lanes,
-          [&](Value k, Value mask) { return inside(mask, load_right(at.batch, here, k, LaneAxis::k, mask)); },
-          [&](Value k, Value mask, Value w) {
-            for (int r = 0; r < rows_; ++r) {
-              const Var sum = sums[r];
-              const Value x = inside(mask, load_left(at.batch, r, k, plan_.lanes, mask));
-              b_.set(sum, b_.fma(x, w, b_.get(sum)));
-            }
-          });
-      std::vector<Value> values;
-      for (const Var sum : sums)
-        values.push_back(plan_.lanes > 1 ? b_.reduce(ScalarOp::add, b_.get(sum)) : b_.get(sum));
-      if (in_warp) {
-        for (Value& value : values)
-          value = reduce_in_warp(b_, ScalarOp::add, value, t % kernel::warp_threads, plan_.split);
-      } else {
-        std::vector<std::size_t> which;
-        for (std::size_t r = 0; r < values.size(); ++r) which.push_back(r);
-        values = tree.reduce(which, std::vector<ScalarOp>(values.size(), ScalarOp::add), values, t, own, plan_.split);
-      }
-      Value value = values[0];  // of the thread's own row
-      for (int r = 1; r < rows_; ++r) value = b_.select(equal(own, r), values[r], value);
-      b_.if_(own < rows_, [&] { parts_.finish(at.batch, own, column, rounded(b_, value, operands_.dtype)); });
+      start(t, batch);
+      tiles([&](Value first_column) { dot(t, batch, first_column, tree); });
     };
     b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
   }
 
+  bool is_in_warp() const { return plan_.split <= kernel::warp_threads; }
+
+  void dot(Value t, Value batch, Value first_column, SharedTree& tree) {
+    const Value own = t % plan_.split, column = first_column + t / plan_.split;
+    const Value here = kernel::min(column, parts_.n - 1);  // all threads take part in the tree
+    const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
+    for_ranges_of_depth(t, batch, [&](Value first, Value count) {
+      for_depth(
+          count, own * plan_.lanes, plan_.lanes, std::int64_t{plan_.split} * plan_.lanes,
+          [&](Value k, Value mask) { return inside(mask, load_right(batch, here, first + k, LaneAxis::k, mask)); },
+          [&](Value k, Value mask, Value w) {
+            for (int r = 0; r < rows_; ++r) {
+              const Var sum = sums[r];
+              const Value x = inside(mask, load_left(batch, r, k, plan_.lanes, mask));
+              b_.set(sum, b_.fma(x, w, b_.get(sum)));
+            }
+          });
+    });
+    std::vector<Value> values;
+    for (const Var sum : sums)
+      values.push_back(plan_.lanes > 1 ? b_.reduce(ScalarOp::add, b_.get(sum)) : b_.get(sum));
+    if (is_in_warp()) {
+      for (Value& value : values)
+        value = reduce_in_warp(b_, ScalarOp::add, value, t % kernel::warp_threads, plan_.split);
+    } else {
+      std::vector<std::size_t> which;
+      for (std::size_t r = 0; r < values.size(); ++r) which.push_back(r);
+      values = tree.reduce(which, std::vector<ScalarOp>(values.size(), ScalarOp::add), values, t, own, plan_.split);
+    }
+    Value value = values[0];  // of the thread's own row
+    for (int r = 1; r < rows_; ++r) value = b_.select(equal(own, r), values[r], value);
+    b_.if_(own < rows_, [&] { parts_.finish(batch, own, column, rounded(b_, value, operands_.dtype)); });
+  }
+
   /// `split` threads along the depth per vector of columns; their sums are combined in shared memory.
-  void sum_columns(const Position& at) {
-    const int side = plan_.threads / plan_.split;
+  void sum_columns(Value batch, const Tiles& tiles) {
     const std::int64_t of_row = std::int64_t{plan_.threads} * plan_.lanes;
     const kernel::Buffer memory = b_.alloc(operands_.compute, of_row * rows_, kernel::Space::shared, "sums");
+    left_.allocate(plan_.threads);
     const auto thread = [&](Value t) {
-      const Value own = t / side, column = at.n + t % side * plan_.lanes;
-      const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
+      start(t, batch);
+      tiles([&](Value first_column) { sum_vector(t, batch, first_column, memory); });
+    };
+    b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
+  }
+
+  void sum_vector(Value t, Value batch, Value first_column, kernel::Buffer memory) {
+    const int side = plan_.threads / plan_.split;
+    const std::int64_t of_row = std::int64_t{plan_.threads} * plan_.lanes;
+    const Value own = t / side, column = first_column + t % side * plan_.lanes;
+    const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
+    for_ranges_of_depth(t, batch, [&](Value first, Value count) {
       b_.if_(column < parts_.n, [&] {
         unmasked_or_masked(b_, column, parts_.n, plan_.lanes, operands_.n, [&](Value mask) {
           for_depth(
-              own, 1, plan_.split,
-              [&](Value k, Value) { return load_right(at.batch, column, k, LaneAxis::row, mask); },
+              count, own, 1, plan_.split,
+              [&](Value k, Value) { return load_right(batch, column, first + k, LaneAxis::row, mask); },
               [&](Value k, Value, Value w) {
                 for (int r = 0; r < rows_; ++r) {
                   const Var sum = sums[r];
-                  const Value x = b_.broadcast(load_left(at.batch, r, k, 1, {}), plan_.lanes);
+                  const Value x = b_.broadcast(load_left(batch, r, k, 1, {}), plan_.lanes);
                   b_.set(sum, b_.fma(x, w, b_.get(sum)));
                 }
               });
         });
       });
-      const auto place = [&](Value of_thread, int row) { return row * of_row + of_thread * plan_.lanes; };
-      for (int r = 0; r < rows_; ++r) b_.store(memory, place(t, r), b_.get(sums[r]));
-      for (int half = plan_.split / 2; half >= 1; half /= 2) {
-        b_.barrier();
-        b_.if_(own < half, [&] {
-          for (int r = 0; r < rows_; ++r) {
-            const Value upper = b_.load(memory, place(t + half * side, r), plan_.lanes);
-            b_.store(memory, place(t, r), b_.load(memory, place(t, r), plan_.lanes) + upper);
-          }
-        });
-      }
+    });
+    const auto place = [&](Value of_thread, int row) { return row * of_row + of_thread * plan_.lanes; };
+    for (int r = 0; r < rows_; ++r) b_.store(memory, place(t, r), b_.get(sums[r]));
+    for (int half = plan_.split / 2; half >= 1; half /= 2) {
       b_.barrier();
-      b_.if_(own < rows_, [&] {
-        const Value sum = b_.load(memory, own * of_row + t % side * plan_.lanes, plan_.lanes);
-        parts_.finish(at.batch, own, column, rounded(b_, sum, operands_.dtype));
+      b_.if_(own < half, [&] {
+        for (int r = 0; r < rows_; ++r) {
+          const Value upper = b_.load(memory, place(t + half * side, r), plan_.lanes);
+          b_.store(memory, place(t, r), b_.load(memory, place(t, r), plan_.lanes) + upper);
+        }
       });
-    };
-    b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
+    }
+    b_.barrier();
+    b_.if_(own < rows_, [&] {
+      const Value sum = b_.load(memory, own * of_row + t % side * plan_.lanes, plan_.lanes);
+      parts_.finish(batch, own, column, rounded(b_, sum, operands_.dtype));
+    });
   }
 
   ProductParts parts_;
@@ -153,6 +226,7 @@ class Gemv {
   kernel::Builder& b_;
   int rows_;
   bool along_k_;
+  RowOperand left_;
   GemvPlan plan_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "passes/gpu/gemm/product_parts.h"
@@ -20,8 +21,10 @@ struct GemvPlan {
 /// Plans a right operand that is contiguous along the summed dim; unknown sizes are treated as large.
 GemvPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> columns, std::optional<std::int64_t> k);
 /// Plans a right operand that is contiguous along the columns. Its sums, `rows` of `sum_bytes` each, go through
-/// shared memory. `columns` is the number per matmul of the `batch`.
-GemvPlan plan_columns(const GpuInfo& gpu, int lanes, int rows, int sum_bytes, std::optional<std::int64_t> batch,
-                      std::optional<std::int64_t> columns, std::optional<std::int64_t> k);
+/// shared memory, of which `shared_bytes` returns the bytes that a block of some threads may use. `columns` is the
+/// number per matmul of the `batch`.
+GemvPlan plan_columns(const std::function<std::int64_t(int threads)>& shared_bytes, int lanes, int rows,
+                      int sum_bytes, std::optional<std::int64_t> batch, std::optional<std::int64_t> columns,
+                      std::optional<std::int64_t> k);
 
 }  // namespace lathe::gpu

@@ -1,0 +1,184 @@
+#include "passes/gpu/gemm/gemv/row_operand.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "passes/lowering/block_sums.h"
+#include "passes/lowering/elementwise/row_loops.h"
+
+namespace lathe::gpu {
+
+using kernel::Value;
+using kernel::Var;
+using Kind = ElementwiseInstruction::Kind;
+
+namespace {
+
+constexpr std::int64_t chunk_bytes = 12 << 10;  // two blocks of 256 threads leave room for their sums in 48 KiB
+constexpr std::int64_t chunk_unit = 64;         // elements; whole vectors
+constexpr int most_recomputed = 2;              // operations that each thread repeats for the elements that it loads
+
+bool is_arithmetic(const ElementwiseInstruction& i) { return i.kind == Kind::scalar && i.op != ScalarOp::cast; }
+
+}  // namespace
+
+RowOperand::RowOperand(ProductParts& parts, int rows)
+    : parts_(parts),
+      program_(parts.operands.left.operand.program),
+      b_(parts.builder()),
+      levels_(loop_levels(program_)),
+      rows_(rows) {
+  is_computed_ = std::ranges::any_of(program_.code, [](const auto& i) { return i.kind == Kind::reduce; }) ||
+                 std::ranges::count_if(program_.code, is_arithmetic) > most_recomputed;
+  const auto size = static_cast<std::int64_t>(size_in_bytes(program_[parts.operands.left.operand.result].dtype));
+  chunk_ = std::max(chunk_unit, chunk_bytes / (rows * size) / chunk_unit * chunk_unit);
+  if (const auto length = parts.operands.k.value())
+    chunk_ = std::min(chunk_, (std::max<std::int64_t>(*length, 1) + chunk_unit - 1) / chunk_unit * chunk_unit);
+}
+
+bool RowOperand::is_whole() const {
+  const auto length = parts_.operands.k.value();
+  return length && *length <= chunk_;
+}
+
+std::int64_t RowOperand::shared_bytes(int threads) const {
+  if (!is_computed_) return 0;
+  const auto size_of = [&](int i) { return static_cast<std::int64_t>(size_in_bytes(program_[i].dtype)); };
+  std::int64_t bytes = rows_ * chunk_ * size_of(parts_.operands.left.operand.result);
+  for (int i = 0; i < program_.size(); ++i)
+    if (program_[i].kind == Kind::reduce) bytes += std::int64_t{8} * rows_ * (threads / kernel::warp_threads) + 16;
+  return bytes;
+}
+
+std::vector<int> RowOperand::reductions(int level) const {
+  std::vector<int> found;
+  for (int i = 0; i < program_.size(); ++i)
+    if (program_[i].kind == Kind::reduce && levels_[static_cast<std::size_t>(i)] == level) found.push_back(i);
+  return found;
+}
+
+void RowOperand::allocate(int threads) {
+  threads_ = threads;
+  if (!is_computed_) return;
+  elements_ = b_.alloc(program_[parts_.operands.left.operand.result].dtype, rows_ * chunk_, kernel::Space::shared,
+                       "left_rows");
+  for (int i = 0; i < program_.size(); ++i)
+    if (program_[i].kind == Kind::reduce)
+      partials_[i] = b_.alloc(compute_type(program_[i].dtype), std::int64_t{rows_} * (threads / kernel::warp_threads),
+                              kernel::Space::shared, "of_warps");
+}
+
+std::vector<IndexGroup> RowOperand::at(Value batch, int row) const {
+  const ProductOperand& left = parts_.operands.left;
+  return {{left.batch, batch, 1}, {left.rows, b_.index(row), 1}};
+}
+
+void RowOperand::reduce(Value thread, Value batch, int lanes) {
+  scopes_.clear();
+  for (int r = 0; r < rows_; ++r) scopes_.emplace_back(parts_.left.loads, at(batch, r), Value{}, &parts_.left.top);
+  for (int level = 1; !reductions(level).empty(); ++level) {
+    const std::vector<int> which = reductions(level);
+    const std::vector<Value> sums = sums_of_thread(which, thread, batch, lanes);
+    combine(which, sums, thread);
+    for (int r = 0; r < rows_; ++r) emit_fixed(r, level);
+  }
+}
+
+/// Combines the results of the threads: in each warp, then those of the warps, in the same order in all threads.
+void RowOperand::combine(const std::vector<int>& which, const std::vector<Value>& sums, Value thread) {
+  const Value lane = thread % kernel::warp_threads, warp = thread / kernel::warp_threads;
+  auto sum = sums.begin();
+  for (const int i : which)
+    for (int r = 0; r < rows_; ++r) {
+      const Value value = reduce_with_partners(b_, program_[i].op, *sum++, thread, kernel::warp_threads);
+      b_.if_(equal(lane, 0), [&] { b_.store(partials_.at(i), warp * rows_ + r, value); });
+    }
+  b_.barrier();
+  for (const int i : which)
+    for (int r = 0; r < rows_; ++r) {
+      Value value = b_.load(partials_.at(i), b_.index(r));
+      for (int w = 1; w < threads_ / kernel::warp_threads; ++w)
+        value = b_.apply(program_[i].op, {value, b_.load(partials_.at(i), b_.index(w * rows_ + r))});
+      scopes_[static_cast<std::size_t>(r)].bind(i, rounded(b_, value, program_[i].dtype));
+    }
+}
+
+/// Emits the values that do not vary along the row, as soon as the reductions of a level are known.
+void RowOperand::emit_fixed(int row, int level) {
+  std::uint64_t along = 0;
+  for (const int d : parts_.operands.left.k) along |= std::uint64_t{1} << d;
+  for (int i = 0; i < program_.size(); ++i)
+    if (program_[i].kind != Kind::reduce && levels_[static_cast<std::size_t>(i)] == level &&
+        (program_.depends[static_cast<std::size_t>(i)] & along) == 0)
+      parts_.left.loads.emit(i, scopes_[static_cast<std::size_t>(row)]);
+}
+
+/// Returns what a thread adds up, by reduction and row. Threads take adjacent vectors in turn.
+std::vector<Value> RowOperand::sums_of_thread(const std::vector<int>& which, Value thread, Value batch, int lanes) {
+  const std::int64_t step = std::int64_t{threads_} * lanes;
+  auto terms = parts_.operands.k.value();
+  if (terms) *terms /= step;
+  std::vector<Var> sums;
+  std::vector<std::optional<BlockTotal>> totals;
+  const auto identity = [&](int i) { return b_.broadcast(reduction_identity(b_, program_[i]), lanes); };
+  for (const int i : which)
+    for (int r = 0; r < rows_; ++r) {
+      sums.push_back(b_.var(identity(i)));
+      totals.emplace_back();
+      if (adds_in_blocks(program_[i].op, compute_type(program_[i].dtype), terms))
+        totals.back().emplace(b_, program_[i].op, reduction_identity(b_, program_[i]));
+    }
+  const auto lanes_of = [&](int i, Value v) { return v.type.lanes > 1 ? b_.reduce(program_[i].op, v) : v; };
+  const auto for_sums = [&](const auto& f) {
+    for (std::size_t s = 0; s < sums.size(); ++s)
+      f(which[s / static_cast<std::size_t>(rows_)], static_cast<int>(s) % rows_, sums[s], totals[s]);
+  };
+  const auto add = [&](Value k) {
+    unmasked_or_masked(b_, k, parts_.k, lanes, parts_.operands.k, [&](Value mask) {
+      for_sums([&](int i, int r, Var sum, auto&) {
+        auto groups = at(batch, r);
+        groups.push_back({parts_.operands.left.k, k, lanes});
+        Scope scope(parts_.left.loads, std::move(groups), mask, &scopes_[static_cast<std::size_t>(r)]);
+        Value value = b_.broadcast(parts_.left.loads.emit(program_[i].args[0], scope), lanes);
+        if (mask) value = b_.select(mask, value, identity(i));
+        b_.set(sum, b_.apply(program_[i].op, {b_.get(sum), value}));
+      });
+    });
+  };
+  const auto end_of_block = [&] {
+    for_sums([&](int i, int, Var sum, auto& total) {
+      if (!total) return;
+      total->add(lanes_of(i, b_.get(sum)));
+      b_.set(sum, identity(i));
+    });
+  };
+  const bool blocks = std::ranges::any_of(totals, [](const auto& total) { return total.has_value(); });
+  if (blocks)
+    for_blocks(b_, thread * lanes, parts_.k, step, add, end_of_block);
+  else
+    b_.for_loop(thread * lanes, parts_.k, step, add);
+  std::vector<Value> values;
+  for_sums(
+      [&](int i, int, Var sum, auto& total) { values.push_back(total ? total->get() : lanes_of(i, b_.get(sum))); });
+  return values;
+}
+
+void RowOperand::compute(Value thread, Value batch, Value first, Value count, int lanes) {
+  const DType dtype = elements_.dtype;
+  b_.for_loop(thread * lanes, count, std::int64_t{threads_} * lanes, [&](Value k) {
+    unmasked_or_masked(b_, k, count, lanes, parts_.operands.k, [&](Value mask) {
+      for (int r = 0; r < rows_; ++r) {
+        const Value value = parts_.left.operand.load(parts_.left.loads, scopes_[static_cast<std::size_t>(r)], batch,
+                                                     b_.index(r), first + k, LaneAxis::k, lanes, mask);
+        b_.store(elements_, r * chunk_ + k, b_.cast(value, dtype), mask);
+      }
+    });
+  });
+  b_.barrier();
+}
+
+Value RowOperand::load(int row, Value at, int lanes, Value mask) const {
+  return b_.cast(b_.load(elements_, row * chunk_ + at, lanes, mask), parts_.operands.compute);
+}
+
+}  // namespace lathe::gpu

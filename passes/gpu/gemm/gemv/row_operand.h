@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "passes/gpu/gemm/product_parts.h"
+
+namespace lathe::gpu {
+
+/// The rows of a GEMV's left operand, if they are computed (passes/fusion/few_rows/row_operands.h). Each block
+/// computes them: first the reductions along the rows, then the elements, a chunk of the rows at a time, in shared
+/// memory.
+class RowOperand {
+ public:
+  RowOperand(ProductParts& parts, int rows);
+
+  /// Whether the rows are computed in shared memory; otherwise each thread loads what it needs.
+  bool is_computed() const { return is_computed_; }
+  /// Whether a chunk has all elements.
+  bool is_whole() const;
+  std::int64_t chunk() const { return chunk_; }
+  std::int64_t shared_bytes(int threads) const;
+
+  /// Allocates the memory: called in a block loop, outside the thread loops.
+  void allocate(int threads);
+  /// Computes the reductions. All threads of the block call this and the following functions.
+  void reduce(kernel::Value thread, kernel::Value batch, int lanes);
+  /// Computes elements [first, first + count), at most a chunk, and waits for the block.
+  void compute(kernel::Value thread, kernel::Value batch, kernel::Value first, kernel::Value count, int lanes);
+  /// Loads elements of the chunk, `at` elements after its first one.
+  kernel::Value load(int row, kernel::Value at, int lanes, kernel::Value mask) const;
+
+ private:
+  using Scope = ElementwiseEmitter::Scope;
+  std::vector<int> reductions(int level) const;
+  std::vector<IndexGroup> at(kernel::Value batch, int row) const;
+  std::vector<kernel::Value> sums_of_thread(const std::vector<int>& which, kernel::Value thread, kernel::Value batch,
+                                            int lanes);
+  void combine(const std::vector<int>& which, const std::vector<kernel::Value>& sums, kernel::Value thread);
+  void emit_fixed(int row, int level);
+
+  ProductParts& parts_;
+  const ElementwiseProgram& program_;
+  kernel::Builder& b_;
+  std::vector<int> levels_;  // by instruction: the number of reductions that it waits for
+  int rows_, threads_ = 0;
+  std::int64_t chunk_ = 0;  // elements per row
+  bool is_computed_;
+  kernel::Buffer elements_ = {};
+  std::map<int, kernel::Buffer> partials_;  // by reduction: a result per row and warp
+  std::deque<Scope> scopes_;                // by row
+};
+
+}  // namespace lathe::gpu
