@@ -13,6 +13,7 @@
 #include "passes/compile/fit_loops.h"
 #include "passes/fusion/attention/fuse_attention.h"
 #include "passes/fusion/attention/require_attention.h"
+#include "passes/fusion/few_rows/read_before_append.h"
 #include "passes/fusion/prepare/cast_before_views.h"
 #include "passes/fusion/prepare/pad_products.h"
 #include "passes/fusion/prepare/prepare_for_fusion.h"
@@ -209,6 +210,12 @@ const std::vector<Stage>& stages() {
        .available = [](const Machine& m) { return m.padded_products.has_value(); },
        .pass = [](Graph g, const Request&, const Machine& m) { return pad_products(g, *m.padded_products); }},
       {.part = Part::target,
+       .name = "read-before-append",
+       .doc = "products of few rows read a cache before a row is appended, and the row",
+       .available = [](const Machine& m) { return m.fusion.row_operands.rows > 0; },
+       .pass = [](Graph g, const Request&,
+                  const Machine& m) { return read_before_append(std::move(g), m.fusion.row_operands.rows); }},
+      {.part = Part::target,
        .name = "flat-collectives",
        .doc = "collectives exchange dense memory, one process's shard after the other",
        .pass = [](Graph g, const Request&, const Machine&) { return ir::flat_collectives(std::move(g)); }},
@@ -359,6 +366,7 @@ Machine any_machine(const RowChunks& chunks) {
   machine.chunks = chunks;
   machine.casts_before_views = true;
   machine.padded_products = PaddingLimits{};
+  machine.fusion.row_operands.rows = 8;
   machine.fusion.attention_delta = AttentionDelta{.block_bytes = cpu.l2.share()};
   return machine;
 }

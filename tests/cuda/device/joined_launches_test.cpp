@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/kernel/intrinsics/gpu/grid/grid_phases.h"
 #include "ir/support/error.h"
 #include "ir/tensor/text/parser.h"
 #include "passes/program/program.h"
@@ -54,7 +55,32 @@ std::size_t launches(MockGpu& gpu) {
       gpu.driver().run_log, [](const auto& logged) { return logged.what.starts_with("launch "); }));
 }
 
+/// Returns the number of grid barriers in a token's one launch.
+int barriers_of(const ir::Graph& graph) {
+  const MockGpu gpu;
+  const Executable executable = compile(graph, options(gpu, true));
+  const Program& program = program_of(executable);
+  REQUIRE(program.joined.size() == 1);
+  CHECK(program.joined[0].end - program.joined[0].first == std::ssize(program.launches));
+  const kernel::Kernel& kernel = program.kernels[program.joined[0].launch.kernel];
+  return static_cast<int>(std::ranges::count_if(kernel.body, [&](const kernel::Statement& s) {
+    return kernel::record_of(kernel, s) == &kernel::grid_barrier_record;
+  }));
+}
+
 }  // namespace
+
+TEST_CASE("joined launches: six barriers per layer of a GPT-2, seven of a Llama") {
+  for (const DType dtype : {f32, bf16}) {
+    INFO(name(dtype));
+    // Products with q, k and v; scores; weighted values; projections of attention, and of the feed-forward. A Llama
+    // also appends its rotated keys before the scores, and first computes the rotation.
+    CHECK(barriers_of(test::gpt_step({1, dtype, 12})) == 6 * 12 + 1);
+    const int llama = barriers_of(test::llama_step({1, dtype, 16}));
+    CHECK(llama >= 7 * 16 + 1);
+    CHECK(llama <= 7 * 16 + 3);
+  }
+}
 
 TEST_CASE("joined launches: a token is one launch, with the bits of separate launches") {
   for (const Step& each : steps)

@@ -1,9 +1,7 @@
 #include "passes/gpu/gemm/gemv/row_operand.h"
 
 #include <algorithm>
-#include <optional>
 
-#include "passes/lowering/block_sums.h"
 #include "passes/lowering/elementwise/row_loops.h"
 
 namespace lathe::gpu {
@@ -16,6 +14,7 @@ namespace {
 
 constexpr std::int64_t chunk_bytes = 12 << 10;  // two blocks of 256 threads leave room for their sums in 48 KiB
 constexpr std::int64_t chunk_unit = 64;         // elements; whole vectors
+constexpr int most_sums = 32;                   // registers of a thread
 constexpr int most_recomputed = 2;              // operations that each thread repeats for the elements that it loads
 
 bool is_arithmetic(const ElementwiseInstruction& i) { return i.kind == Kind::scalar && i.op != ScalarOp::cast; }
@@ -113,54 +112,64 @@ void RowOperand::emit_fixed(int row, int level) {
       parts_.left.loads.emit(i, scopes_[static_cast<std::size_t>(row)]);
 }
 
-/// Returns what a thread adds up, by reduction and row. Threads take adjacent vectors in turn.
+/// Returns what a thread adds up, by reduction and row. Some rows are added up at a time, in registers.
 std::vector<Value> RowOperand::sums_of_thread(const std::vector<int>& which, Value thread, Value batch, int lanes) {
+  const int reductions = static_cast<int>(which.size()), at_once = std::max(1, most_sums / lanes / reductions);
+  std::vector<Value> values(which.size() * static_cast<std::size_t>(rows_));
+  for (int first = 0; first < rows_; first += at_once) {
+    std::vector<RowSum> sums;
+    for (int w = 0; w < reductions; ++w)
+      for (int r = first; r < std::min(rows_, first + at_once); ++r) sums.push_back({which[w], r, w * rows_ + r});
+    sum_rows(sums, thread, batch, lanes);
+    for (const RowSum& sum : sums) values[static_cast<std::size_t>(sum.number)] = sum.value;
+  }
+  return values;
+}
+
+/// Threads take adjacent vectors in turn.
+void RowOperand::sum_rows(std::vector<RowSum>& sums, Value thread, Value batch, int lanes) {
   const std::int64_t step = std::int64_t{threads_} * lanes;
   auto terms = parts_.operands.k.value();
   if (terms) *terms /= step;
-  std::vector<Var> sums;
-  std::vector<std::optional<BlockTotal>> totals;
-  const auto identity = [&](int i) { return b_.broadcast(reduction_identity(b_, program_[i]), lanes); };
-  for (const int i : which)
-    for (int r = 0; r < rows_; ++r) {
-      sums.push_back(b_.var(identity(i)));
-      totals.emplace_back();
-      if (adds_in_blocks(program_[i].op, compute_type(program_[i].dtype), terms))
-        totals.back().emplace(b_, program_[i].op, reduction_identity(b_, program_[i]));
-    }
-  const auto lanes_of = [&](int i, Value v) { return v.type.lanes > 1 ? b_.reduce(program_[i].op, v) : v; };
-  const auto for_sums = [&](const auto& f) {
-    for (std::size_t s = 0; s < sums.size(); ++s)
-      f(which[s / static_cast<std::size_t>(rows_)], static_cast<int>(s) % rows_, sums[s], totals[s]);
+  const auto identity = [&](const RowSum& sum) {
+    return b_.broadcast(reduction_identity(b_, program_[sum.reduction]), lanes);
   };
+  const auto of_lanes = [&](const RowSum& sum) {
+    const Value value = b_.get(sum.lanes);
+    return value.type.lanes > 1 ? b_.reduce(program_[sum.reduction].op, value) : value;
+  };
+  bool has_totals = false;
+  for (RowSum& sum : sums) {
+    const ElementwiseInstruction& reduce = program_[sum.reduction];
+    sum.lanes = b_.var(identity(sum));
+    if (!adds_in_blocks(reduce.op, compute_type(reduce.dtype), terms)) continue;
+    sum.total.emplace(b_, reduce.op, reduction_identity(b_, reduce));
+    has_totals = true;
+  }
   const auto add = [&](Value k) {
     unmasked_or_masked(b_, k, parts_.k, lanes, parts_.operands.k, [&](Value mask) {
-      for_sums([&](int i, int r, Var sum, auto&) {
-        auto groups = at(batch, r);
+      for (const RowSum& sum : sums) {
+        auto groups = at(batch, sum.row);
         groups.push_back({parts_.operands.left.k, k, lanes});
-        Scope scope(parts_.left.loads, std::move(groups), mask, &scopes_[static_cast<std::size_t>(r)]);
-        Value value = b_.broadcast(parts_.left.loads.emit(program_[i].args[0], scope), lanes);
-        if (mask) value = b_.select(mask, value, identity(i));
-        b_.set(sum, b_.apply(program_[i].op, {b_.get(sum), value}));
-      });
+        Scope scope(parts_.left.loads, std::move(groups), mask, &scopes_[static_cast<std::size_t>(sum.row)]);
+        Value value = b_.broadcast(parts_.left.loads.emit(program_[sum.reduction].args[0], scope), lanes);
+        if (mask) value = b_.select(mask, value, identity(sum));
+        b_.set(sum.lanes, b_.apply(program_[sum.reduction].op, {b_.get(sum.lanes), value}));
+      }
     });
   };
   const auto end_of_block = [&] {
-    for_sums([&](int i, int, Var sum, auto& total) {
-      if (!total) return;
-      total->add(lanes_of(i, b_.get(sum)));
-      b_.set(sum, identity(i));
-    });
+    for (RowSum& sum : sums) {
+      if (!sum.total) continue;
+      sum.total->add(of_lanes(sum));
+      b_.set(sum.lanes, identity(sum));
+    }
   };
-  const bool blocks = std::ranges::any_of(totals, [](const auto& total) { return total.has_value(); });
-  if (blocks)
+  if (has_totals)
     for_blocks(b_, thread * lanes, parts_.k, step, add, end_of_block);
   else
     b_.for_loop(thread * lanes, parts_.k, step, add);
-  std::vector<Value> values;
-  for_sums(
-      [&](int i, int, Var sum, auto& total) { values.push_back(total ? total->get() : lanes_of(i, b_.get(sum))); });
-  return values;
+  for (RowSum& sum : sums) sum.value = sum.total ? sum.total->get() : of_lanes(sum);
 }
 
 void RowOperand::compute(Value thread, Value batch, Value first, Value count, int lanes) {

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "passes/gpu/gemm/product_parts.h"
+#include "passes/lowering/block_sums.h"
 
 namespace lathe::gpu {
 
@@ -34,10 +36,18 @@ class RowOperand {
 
  private:
   using Scope = ElementwiseEmitter::Scope;
+  /// A reduction along a row, in a thread.
+  struct RowSum {
+    int reduction, row, number;
+    kernel::Var lanes = {};
+    std::optional<BlockTotal> total = {};  ///< of a long sum
+    kernel::Value value = {};
+  };
   std::vector<int> reductions(int level) const;
   std::vector<IndexGroup> at(kernel::Value batch, int row) const;
   std::vector<kernel::Value> sums_of_thread(const std::vector<int>& which, kernel::Value thread, kernel::Value batch,
                                             int lanes);
+  void sum_rows(std::vector<RowSum>& sums, kernel::Value thread, kernel::Value batch, int lanes);
   void combine(const std::vector<int>& which, const std::vector<kernel::Value>& sums, kernel::Value thread);
   void emit_fixed(int row, int level);
 
