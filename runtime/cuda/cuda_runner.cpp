@@ -146,7 +146,9 @@ class CudaRunner final : public ProgramRunner {
   template <class Run>
   void run_steps(const Segment& segment, const Run& run) const;
   void find_addresses();
+  void choose_kernels(Bound& bound);
   void choose_joined(Bound& bound) const;
+  void separate_launches();
   void launch(std::size_t index, const Stream& stream) const;
   void launch_or_join(std::size_t index) const;
   /// Returns the status word of a launch. A kernel of phases has two: the second one is its barrier.
@@ -271,9 +273,25 @@ void CudaRunner::bind(const DimBindings& dims) {
     for (const Dim& dim : launch->dims) values.push_back(dim.evaluate(dims));
     made->empty.push_back(is_skipped(program_, *launch, dims));
   }
-  made->kernels = kernels_.choose(launches_, made->launch_dims, made->empty, made->loops);
-  choose_joined(*made);
+  choose_kernels(*made);
   bound_ = std::move(made);
+}
+
+/// Chooses the kernels of phases first: those of the launches that they replace may not be compiled.
+void CudaRunner::choose_kernels(Bound& bound) {
+  std::vector<bool> replaced = bound.empty;
+  std::fill(replaced.begin(), replaced.begin() + static_cast<std::ptrdiff_t>(first_joined_), true);
+  bound.kernels = kernels_.choose(launches_, bound.launch_dims, replaced, bound.loops);
+  choose_joined(bound);
+  for (std::size_t l = 0; l < first_joined_; ++l)
+    replaced[l] = bound.empty[l] || (l < bound.joined.size() && bound.joined[l] >= 0);
+  bound.kernels = kernels_.choose(launches_, bound.launch_dims, replaced, bound.loops);
+}
+
+/// Chooses the kernels of launches that kernels of phases replace, for a run that launches each on its own.
+void CudaRunner::separate_launches() {
+  if (std::ranges::all_of(bound_->joined, [](int joined) { return joined < 0; })) return;
+  bound_->kernels = kernels_.choose(launches_, bound_->launch_dims, bound_->empty, bound_->loops);
 }
 
 /// Kernels of phases replace launches, unless one of the launches is skipped at these sizes, or the blocks of the
@@ -378,6 +396,7 @@ void CudaRunner::launch_timed(std::vector<LaunchTime>& times) {
   };
   std::vector<Timed> launched;
   std::vector<Event> events;
+  separate_launches();
   events.emplace_back(driver_).record(stream_);
   const auto launch_one = [&](std::size_t l) {
     if (collectives_) {

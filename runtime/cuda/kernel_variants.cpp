@@ -15,7 +15,8 @@ KernelVariants::KernelVariants(const Program& program, std::span<const CompiledK
                                const Platform& platform, const Arch& arch, int threads)
     : program_(program), platform_(platform), arch_(arch), gpu_(gpu_info(arch.name())), threads_(threads) {
   for (std::size_t k = 0; k < kernels.size(); ++k)
-    kernels_.emplace_back(*platform.driver, program.kernels[k], gpu_, kernels[k]);
+    if (!kernels[k].code.empty())
+      kernels_.emplace(static_cast<int>(k), LoadedKernel(*platform.driver, program.kernels[k], gpu_, kernels[k]));
 }
 
 /// Returns the parameters of a launch that start between multiples of 16 bytes in some iteration.
@@ -84,7 +85,7 @@ std::vector<const LoadedKernel*> KernelVariants::choose(std::span<const Launch* 
     auto at = known.find(key);
     if (at == known.end()) at = known.emplace(key, variant_of(launch, dims[l], loops)).first;
     chosen[l] = at->second;
-    if (at->second.indices == Indices::int64 || !at->second.unaligned.empty()) needed.insert(at->second);
+    if (!is_plain(at->second) || !kernels_.contains(launch.kernel)) needed.insert(at->second);
   }
   for (const Indices indices : {Indices::int32, Indices::int64}) compile(needed, indices);
   std::vector<const LoadedKernel*> found;
@@ -94,7 +95,7 @@ std::vector<const LoadedKernel*> KernelVariants::choose(std::span<const Launch* 
       continue;
     }
     const auto own = variants_.find(*variant);
-    found.push_back(own == variants_.end() ? &kernels_[variant->kernel] : &own->second);
+    found.push_back(own == variants_.end() ? &kernels_.at(variant->kernel) : &own->second);
   }
   return found;
 }

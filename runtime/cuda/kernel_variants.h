@@ -13,11 +13,12 @@
 namespace lathe::cuda {
 
 /// The kernels of a program on a GPU. Those whose indices exceed 32 bits at some sizes, or that access slices of
-/// loops that do not start at multiples of 16 bytes, are compiled again for that.
+/// loops that do not start at multiples of 16 bytes, are compiled again for that. Kernels that usually run only as
+/// phases of others are compiled when a launch needs them.
 class KernelVariants {
  public:
-  /// `kernels` are those of the program, compiled for `arch` with 32-bit indices. `threads` compile concurrently. The
-  /// program and the platform must outlive it.
+  /// `kernels` are those of the program, compiled for `arch` with 32-bit indices, or without code until they are
+  /// needed. `threads` compile concurrently. The program and the platform must outlive it.
   KernelVariants(const Program& program, std::span<const CompiledKernel> kernels, const Platform& platform,
                  const Arch& arch, int threads);
 
@@ -39,6 +40,9 @@ class KernelVariants {
   std::vector<int> unaligned_parameters(const Launch& launch, std::span<const BoundLoop> loops) const;
   Variant variant_of(const Launch& launch, std::span<const std::int64_t> dims,
                      std::span<const BoundLoop> loops) const;
+  static bool is_plain(const Variant& variant) {
+    return variant.indices == Indices::int32 && variant.unaligned.empty();
+  }
   void compile(const std::set<Variant>& variants, Indices indices);
 
   const Program& program_;
@@ -46,7 +50,7 @@ class KernelVariants {
   Arch arch_;
   const GpuInfo& gpu_;
   int threads_;
-  std::vector<LoadedKernel> kernels_;
+  std::map<int, LoadedKernel> kernels_;  ///< by kernel of the program
   std::map<Variant, LoadedKernel> variants_;
 };
 
