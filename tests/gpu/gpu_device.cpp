@@ -8,6 +8,7 @@
 #include "ir/support/error.h"
 #include "ir/support/share_jobs.h"
 #include "runtime/cache/disk_cache.h"
+#include "runtime/cuda/cuda_backend.h"
 #include "tools/environment.h"
 
 namespace lathe::test {
@@ -23,9 +24,10 @@ ObjectStore* kept_kernels() {
 
 }  // namespace
 
-std::optional<CompileOptions> gpu_options() {
+std::optional<CompileOptions> gpu_options(const gpu::GpuSizes& sizes) {
   try {
-    return CompileOptions{.target = Target::cuda().on_device(), .cache = kept_kernels()};
+    return CompileOptions{.target = Target{cuda::cuda_backend(nullptr, sizes), "cuda"}.on_device(),
+                          .cache = kept_kernels()};
   } catch (const UserError& error) {
     fmt::print("SKIP: {}\n", error.what());
     return std::nullopt;

@@ -32,7 +32,7 @@ struct Case {
   ir::Graph graph;
   Tensors states, inputs;
   double flops = 0, bytes = 0, tokens = 0;
-  bool joins_launches = true;
+  bool joins_launches = true, one_gradient_kernel = true;
 };
 
 std::string json_text(std::string_view text) {
@@ -43,8 +43,9 @@ std::string json_text(std::string_view text) {
 
 class Measuring {
  public:
-  Measuring(CompileOptions options, double seconds, std::string part)
-      : options_(std::move(options)), seconds_(seconds), part_(std::move(part)) {}
+  /// `other` compiles the gradients of attentions as two kernels.
+  Measuring(CompileOptions options, CompileOptions other, double seconds, std::string part)
+      : options_(std::move(options)), other_(std::move(other)), seconds_(seconds), part_(std::move(part)) {}
 
   void one(const std::string& name, const std::function<Case()>& make) {
     if (name.find(part_) == std::string::npos) return;
@@ -106,7 +107,7 @@ class Measuring {
 
   /// Runs twice to warm up, and then returns the median of 3 to 50 runs in half a second.
   std::string times(const Case& c) const {
-    CompileOptions options = options_;
+    CompileOptions options = c.one_gradient_kernel ? options_ : other_;
     options.lower.join_launches = c.joins_launches;
     Executable executable = compile(c.graph, options);
     const CompileSummary& s = executable.summary();
@@ -128,7 +129,7 @@ class Measuring {
         s.compiled, by_kernel);
   }
 
-  CompileOptions options_;
+  CompileOptions options_, other_;
   double seconds_;
   std::string part_;
   Clock::time_point begin_ = Clock::now();
@@ -158,11 +159,13 @@ void products(Measuring& measuring) {
     }
 }
 
-/// 16384 tokens of width 2048, causal.
+/// 16384 tokens of width 2048, causal; the gradients as one kernel and, for some lengths, as two.
 void attention(Measuring& measuring) {
+  enum class Pass : std::uint8_t { forward, both, both_as_two_kernels };
   for (const std::int64_t d : {64, 128})
     for (std::int64_t length = 512; length <= 16384; length *= 2)
-      for (const bool backward : {false, true}) {
+      for (const Pass pass : {Pass::forward, Pass::both, Pass::both_as_two_kernels}) {
+        if (pass == Pass::both_as_two_kernels && (length == 2048 || length == 8192)) continue;
         const AttentionShape shape{.batch = 16384 / length,
                                    .heads = 2048 / d,
                                    .length = length,
@@ -170,8 +173,12 @@ void attention(Measuring& measuring) {
                                    .causal = true,
                                    .dtype = bf16,
                                    .stores_gradient = true};
-        measuring.one(fmt::format("attention d={} S={} {}", d, length, backward ? "both" : "forward"),
-                      [&] { return of(attention_case(shape, backward)); });
+        const char* const names[] = {"forward", "both", "both, gradients as two kernels"};
+        measuring.one(fmt::format("attention d={} S={} {}", d, length, names[static_cast<int>(pass)]), [&] {
+          Case made = of(attention_case(shape, pass != Pass::forward));
+          made.one_gradient_kernel = pass != Pass::both_as_two_kernels;
+          return made;
+        });
       }
 }
 
@@ -213,9 +220,11 @@ void decode(Measuring& measuring) {
 
 int main(int argc, char** argv) try {
   const std::string what = argc > 1 ? argv[1] : "";
-  const auto options = test::gpu_options();
-  if (!options) return 0;
-  Measuring measuring(*options, argc > 2 ? std::atof(argv[2]) : 120, argc > 3 ? argv[3] : "");
+  gpu::GpuSizes two_kernels;
+  two_kernels.attention.one_gradient_kernel = false;
+  const auto options = test::gpu_options(), other = options ? test::gpu_options(two_kernels) : options;
+  if (!options || !other) return 0;
+  Measuring measuring(*options, *other, argc > 2 ? std::atof(argv[2]) : 120, argc > 3 ? argv[3] : "");
   if (what == "products") products(measuring);
   if (what == "attention") attention(measuring);
   if (what == "steps") steps(measuring);

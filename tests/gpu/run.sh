@@ -93,7 +93,7 @@ while read -r name word; do
 done < "$out/checks.log"
 times steps 60 $own "$programs/gpu_measure" steps 45
 times products 50 $own "$programs/gpu_measure" products 35
-times attention 50 $own "$programs/gpu_measure" attention 40
+times attention 65 $own "$programs/gpu_measure" attention 55
 times decode 30 $own "$programs/gpu_measure" decode 20
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
   for what in $peers; do times "peer-$what" 90 python3 tests/gpu/peers.py "$what"; done

@@ -141,7 +141,10 @@ std::vector<KernelContext::Built> lower_attention(const GpuContext& context, con
     return warpgroups ? plan_wgmma_outputs(plan, over_rows) : WgmmaPlan<WgmmaOutputTile>{};
   };
   const bool is_forward = rows.tile || plan.online;
-  const auto in_one = warpgroups && !is_forward ? plan_wgmma_gradients(plan) : WgmmaPlan<WgmmaOutputTile>{};
+  const auto in_one = !warpgroups || is_forward ? WgmmaPlan<WgmmaOutputTile>{}
+                      : context.tuned.attention.one_gradient_kernel
+                          ? plan_wgmma_gradients(plan)
+                          : WgmmaPlan<WgmmaOutputTile>{std::nullopt, "two kernels are selected"};
   const auto of_columns = in_one.tile || is_forward ? WgmmaPlan<WgmmaOutputTile>{} : wanted(false);
   if (in_one.tile || of_columns.tile) plan.take_outputs_over_columns();
   built.push_back(rows.tile ? lower_wgmma_attention(plan, *rows.tile) : lower_attention_rows(plan));
