@@ -65,7 +65,6 @@ class Planner {
   Planner(std::span<const LibraryGraph> graphs, const LibraryOptions& options, std::span<const Target> targets)
       : options_(options), lower_(options.lower) {
     lower_.packed_bytes = options.packed_bytes;
-    lower_.join_launches = false;  // a library launches each kernel on its own
     plan_.prefix = options.prefix;
     plan_.targets = options.targets;
     plan_.embedded = options.embedded;

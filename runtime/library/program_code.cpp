@@ -87,25 +87,47 @@ class ProgramCode {
   }
 
   void add_launches() {
-    for (const Launch& launch : program_.launches) {
-      LibraryLaunch& code = code_.launches.emplace_back();
-      level_.machine.choose_kernels(program_, launch, target_, most_, level_.kernels, code);
-      code.buffers = launch.buffers;
-      for (const Dim& dim : launch.dims) code.dims.push_back(size(dim));
-      add_written(launch, program_.kernels[launch.kernel], code);
-      if (const auto& condition = launch.condition)
-        code.condition = {size(condition->size), condition->limit, condition->is_below};
-      code.work = size(launch.work);
-      code.bytes = size(launch.bytes);
-      for (const std::string& check : launch.checks)  // the words of check_status()
-        code.errors.push_back(
-            level_.messages.add(fmt::format("{}: {}: {}", launch.loc.to_string(), checked_op(launch), check)));
+    std::vector<int> number_of;  // by launch of the program, and for its end
+    auto joined = program_.joined.begin();
+    const int count = static_cast<int>(program_.launches.size());
+    for (int l = 0; l < count; ++l) {
+      number_of.push_back(static_cast<int>(code_.launches.size()));
+      if (joined == program_.joined.end() || !joined->contains(l)) {
+        add_launch(program_.launches[l]);
+        add_errors(program_.launches[l]);
+        continue;
+      }
+      if (l == joined->first) add_launch(joined->launch);
+      add_errors(program_.launches[l]);  // each phase has the codes after those of the earlier ones
+      if (l + 1 == joined->end) ++joined;
     }
+    number_of.push_back(static_cast<int>(code_.launches.size()));
     for (const ProgramLoop& loop : program_.loops)
-      code_.loops.push_back({loop.first, loop.end, size(loop.trips), loop.name});
+      code_.loops.push_back({number_of[loop.first], number_of[loop.end], size(loop.trips), loop.name});
   }
 
  private:
+  void add_launch(const Launch& launch) {
+    LibraryLaunch& code = code_.launches.emplace_back();
+    const kernel::Kernel& kernel = program_.kernels[launch.kernel];
+    level_.machine.choose_kernels(program_, launch, target_, most_, level_.kernels, code);
+    code.has_phases = !kernel.phase_kernels.empty();
+    code.buffers = launch.buffers;
+    for (const Dim& dim : launch.dims) code.dims.push_back(size(dim));
+    add_written(launch, kernel, code);
+    if (const auto& condition = launch.condition)
+      code.condition = {size(condition->size), condition->limit, condition->is_below};
+    code.work = size(launch.work);
+    code.bytes = size(launch.bytes);
+  }
+
+  /// Adds the errors of a launch's checks to the last launch.
+  void add_errors(const Launch& launch) {
+    for (const std::string& check : launch.checks)  // the words of check_status()
+      code_.launches.back().errors.push_back(
+          level_.messages.add(fmt::format("{}: {}: {}", launch.loc.to_string(), checked_op(launch), check)));
+  }
+
   LibraryBuffer& at(int buffer) { return code_.buffers[buffer]; }
 
   /// Checks that the size fits 63 bits in all calls.

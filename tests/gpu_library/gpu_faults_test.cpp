@@ -124,3 +124,20 @@ TEST_CASE("gpu library: the header compiles in C and C++") {
   INFO(compiled.output);
   CHECK(compiled.status == 0);
 }
+
+TEST_CASE("gpu library: joined launches need a GPU with cooperative launches, and room for a block") {
+  if (!has_mock_compiler()) return;
+  std::string text = "graph @chain(input %x: f32[1, 64]";
+  for (int i = 0; i < 4; ++i) text += ", input %w" + std::to_string(i) + ": f32[64, 64]";
+  text += ") {\n";
+  for (int i = 0; i < 4; ++i)
+    text += "  %" + std::to_string(i + 1) + " = matmul %" + (i == 0 ? "x" : std::to_string(i)) + ", %w" +
+            std::to_string(i) + "\n";
+  GpuLibrary library(ir::parse_graph(text + "  output \"y\" %4\n}", "chain.lathe"), GpuLibrary::options({}));
+  CHECK(library.run_program("cooperation.c") ==
+        R"(the GPU cannot run joined launches, which are cooperative: compile the library with --no-joined-launches
+the GPU cannot run joined launches, which are cooperative: compile the library with --no-joined-launches
+no error
+no error
+)");
+}

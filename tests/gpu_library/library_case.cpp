@@ -184,8 +184,7 @@ std::vector<MockLaunch> check_like_compiled(const ir::Graph& graph, const std::v
   constexpr std::uint64_t seed = 3;
   GpuLibrary library(graph, options);
   const std::filesystem::path log = library.folder() / "compiled.log";
-  // A library launches each kernel on its own.
-  Executable jit = compile(graph, {.target = mock_target(log), .threads = 2, .lower = {.join_launches = false}});
+  Executable jit = compile(graph, {.target = mock_target(log), .threads = 2, .lower = options.lower});
   std::vector<MockLaunch> first;
   for (const LibraryCall& call : calls) {
     const Tensors states = initial_values(graph, initializers, seed, call.dims);

@@ -24,10 +24,12 @@ struct CallLayout {
 enum class InstanceLayout : int { key, level };
 
 /// The members that follow in libraries for GPUs, in words of 8 bytes: the driver's functions, device memory with
-/// constants, and the handles of modules, then of functions, `kernels` each.
+/// constants, and the handles of modules, then of functions, `kernels` each; then as many numbers, of the blocks of
+/// each kernel that can be resident, if its launches are cooperative.
 struct GpuInstanceLayout {
   static constexpr int driver = 1, constants = 2, modules = 3;
   static int functions(int kernels) { return modules + kernels; }
+  static int resident_blocks(int kernels) { return modules + 2 * kernels; }
 };
 
 /// The members of lathe_workers, in words.

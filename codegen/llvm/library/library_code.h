@@ -77,6 +77,7 @@ struct LibraryLaunch {
   std::optional<Condition> condition = {};  ///< SizeCondition: runs if size < limit, or if size >= limit
   LibrarySize work, bytes;                  ///< scalar operations per iteration; memory traffic
   std::vector<int> errors;                  ///< by check of the kernel
+  bool has_phases = false;                  ///< its kernel has a barrier of the grid, in a second status word
   std::string comment;                      ///< its ops and source line, for IR
 };
 
@@ -151,6 +152,10 @@ struct LibraryGpuKernel {
   std::array<std::int64_t, 3> most_blocks = {1, 1, 1};  ///< per launch
   std::int64_t dynamic_shared_bytes = 0;                ///< per block
   bool has_long_indices = false;                        ///< they may exceed 32 bits
+  /// Of a kernel of phases, whose blocks have to be resident: by kernel of its phases, the number of blocks that a
+  /// block of the grid runs at a time. Empty for other kernels.
+  std::vector<int> phase_blocks_at_once = {};
+  bool is_cooperative() const { return !phase_blocks_at_once.empty(); }
 };
 
 /// The GPUs that a level runs on, and its kernels, in the order of LibraryLevel::kernels.
@@ -198,6 +203,7 @@ enum class LibraryError : int {
   no_driver = bad_workers,  ///< of GPUs: a null pointer instead of the driver's functions
   no_constants,             ///< memory for constants is missing or misaligned
   too_many_blocks,          ///< of threads, in a launch
+  no_cooperation,           ///< the GPU has no cooperative launches, or no room for a block of one
   gpu_count
 };
 

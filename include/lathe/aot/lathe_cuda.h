@@ -42,6 +42,11 @@ typedef struct lathe_cuda {
   int (*launch)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                 unsigned block_z, unsigned shared_bytes, void* stream, void** arguments,
                 void** extra); /* cuLaunchKernel */
+  int (*resident_blocks)(int* blocks, void* function, int threads,
+                         size_t shared_bytes); /* cuOccupancyMaxActiveBlocksPerMultiprocessor */
+  int (*launch_cooperative)(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream,
+                            void** arguments); /* cuLaunchCooperativeKernel */
 } lathe_cuda;
 #endif
 
@@ -89,6 +94,8 @@ static inline int lathe_gpu_open(lathe_gpu* gpu, int number) {
       {"cuStreamSynchronize", &gpu->driver.synchronize},
       {"cuTensorMapEncodeTiled", &gpu->driver.encode},
       {"cuLaunchKernel", &gpu->driver.launch},
+      {"cuOccupancyMaxActiveBlocksPerMultiprocessor", &gpu->driver.resident_blocks},
+      {"cuLaunchCooperativeKernel", &gpu->driver.launch_cooperative},
       {"cuInit", &gpu->init},
       {"cuDevicePrimaryCtxRetain", &gpu->retain},
       {"cuDevicePrimaryCtxRelease_v2", &gpu->leave},

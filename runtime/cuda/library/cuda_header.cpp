@@ -38,6 +38,11 @@ typedef struct lathe_cuda {
   int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
                 unsigned block_z, unsigned shared_bytes, void *stream, void **arguments,
                 void **extra); /* cuLaunchKernel */
+  int (*resident_blocks)(int *blocks, void *function, int threads,
+                         size_t shared_bytes); /* cuOccupancyMaxActiveBlocksPerMultiprocessor */
+  int (*launch_cooperative)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                            unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream,
+                            void **arguments); /* cuLaunchCooperativeKernel */
 } lathe_cuda;
 #endif
 
@@ -50,7 +55,7 @@ std::string CudaHeader::instance_members() const {
       "  const lathe_cuda *driver; /* must stay valid until {}_release() */\n"
       "  void *constants;\n"
       "  void *handles[{}]; /* of the kernels */\n",
-      c_levels(plan_.targets), p_, std::max<std::size_t>(1, 2 * kernels_));
+      c_levels(plan_.targets), p_, std::max<std::size_t>(1, 3 * kernels_));
 }
 
 std::string CudaHeader::call_members() const {

@@ -66,7 +66,8 @@ EmittedLibrary emit_cuda_library(const LibraryPlan& plan) {
   }
   // The header has the number of kernels and the bytes of constants, which the description has not.
   LibraryPlan own = plan;
-  const std::string interface = fmt::format("{}\n{}\n{}", plan.description, kernels, code.weights.size());
+  const std::string interface =
+      fmt::format("{}\ncooperative\n{}\n{}", plan.description, kernels, code.weights.size());
   own.init = code.init = fmt::format("{}_init_{}", plan.prefix, sha256_hex(interface).substr(0, 8));
   EmittedLibrary library = library_objects(code, plan.threads);
   library.init = own.init;

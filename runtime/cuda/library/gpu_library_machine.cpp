@@ -7,6 +7,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/mapping.h"
+#include "codegen/cuda/phases/phase_mapping.h"
 #include "passes/lowering/verify/verify_loops.h"
 
 namespace lathe::cuda {
@@ -46,12 +47,15 @@ std::string GpuLibraryMachine::no_level_message(const std::string& prefix) const
 std::vector<std::string> GpuLibraryMachine::own_messages() const {
   return {"the pointer to the functions of the CUDA driver is null",
           "the device memory for constants is null, or does not start at a multiple of 16 bytes",
-          "a launch has more blocks of threads than CUDA allows: make the sizes smaller"};
+          "a launch has more blocks of threads than CUDA allows: make the sizes smaller",
+          "the GPU cannot run joined launches, which are cooperative: compile the library with --no-joined-launches"};
 }
 
 std::vector<codegen::LibraryGroup> GpuLibraryMachine::groups(const Program& program, const MemoryPlan&) const {
   std::vector<codegen::LibraryGroup> groups;
-  for (int l = 0; l < std::ssize(program.launches); ++l) groups.push_back({l, l});
+  int launches = static_cast<int>(program.launches.size());
+  for (const JoinedLaunches& joined : program.joined) launches -= joined.end - joined.first - 1;
+  for (int l = 0; l < launches; ++l) groups.push_back({l, l});
   return groups;
 }
 
@@ -80,12 +84,15 @@ void GpuLibraryMachine::describe_kernels(const LibraryKernels& kernels, std::siz
   for (std::size_t k = 0; k < kernels.all().size(); ++k) {
     const kernel::Kernel& kernel = kernels.all()[k];
     const Mapping mapping = mapping_of(kernel, gpu);
-    level.gpu->kernels.push_back(
-        {.symbol = symbol_of(kernel),
-         .threads = mapping.threads,
-         .most_blocks = gpu.most_blocks,
-         .dynamic_shared_bytes = mapping.shared_bytes > gpu.static_shared_bytes ? mapping.shared_bytes : 0,
-         .has_long_indices = kernels.options(k) == long_indices});
+    const bool is_dynamic = mapping.is_resident || mapping.shared_bytes > gpu.static_shared_bytes;
+    level.gpu->kernels.push_back({.symbol = symbol_of(kernel),
+                                  .threads = mapping.threads,
+                                  .most_blocks = gpu.most_blocks,
+                                  .dynamic_shared_bytes = is_dynamic ? mapping.shared_bytes : 0,
+                                  .has_long_indices = kernels.options(k) == long_indices});
+    for (const auto& phase : kernel.phase_kernels)
+      level.gpu->kernels.back().phase_blocks_at_once.push_back(
+          phase_mapping(*phase, gpu, mapping.block_size()).beside);
   }
 }
 

@@ -10,7 +10,7 @@ namespace lathe::cuda {
 
 /// The rules of libraries for GPUs. The kernels of a launch are those that CudaRunner would
 /// choose for any size of a call: with 64-bit indices if some size needs them, and with accesses to single elements
-/// where a slice of a loop starts between multiples of 16 bytes.
+/// where a slice of a loop starts between multiples of 16 bytes. Joined launches are one launch.
 class GpuLibraryMachine final : public LibraryMachine {
  public:
   /// `archs` are those of the levels.

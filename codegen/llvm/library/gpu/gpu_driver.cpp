@@ -11,10 +11,18 @@ namespace lathe::codegen {
 
 namespace {
 
-/// Returns the number of status words, which follow the arena: one for each launch with run-time checks. Other
-/// launches get the address of the first word, and do not write it.
+/// Returns the number of status words of a launch: one if it has run-time checks, and that of the barrier of a kernel
+/// of phases, whose status word comes before it. Other launches get the address of the first word, and do not write
+/// it.
+std::int64_t status_words(const LibraryLaunch& launch) {
+  return launch.has_phases ? 2 : launch.errors.empty() ? 0 : 1;
+}
+
+/// Returns the number of status words of a program, which follow the arena.
 std::int64_t status_words(const LibraryProgram& program) {
-  return std::ranges::count_if(program.launches, [](const LibraryLaunch& launch) { return !launch.errors.empty(); });
+  std::int64_t words = 0;
+  for (const LibraryLaunch& launch : program.launches) words += status_words(launch);
+  return words;
 }
 
 class GpuDriver final : public DriverEmitter {
@@ -102,7 +110,9 @@ void GpuDriver::run_group(const LibraryGroup& group) {
   const LibraryLaunch& one = program_->launches[group.first];
   std::int64_t at = 0;
   const auto pass = [&](Value* value) { b_.CreateStore(value, word(values_, at++)); };
-  Value* status = one.errors.empty() ? statuses_ : word(statuses_, status_++);
+  const std::int64_t words = status_words(one);
+  Value* status = words == 0 ? statuses_ : word(statuses_, status_);
+  status_ += words;
   when(is_run(one), [&] {
     for (const int buffer : one.buffers) pass(where_[buffer]);
     for (const LibrarySize& dim : one.dims) pass(size(dim));
@@ -149,7 +159,8 @@ class Waiters : public ModuleCode {
       repeat(number(count), [&](Value* i) {
         Value* code = load_word(codes, i);
         Value* first = load_word(first_of, b_.CreateAdd(i, number(at)));
-        when_returning(b_.CreateICmpNE(code, number(0)), [&] {
+        Value* is_status = b_.CreateICmpSGE(first, number(0));
+        when_returning(b_.CreateAnd(is_status, b_.CreateICmpNE(code, number(0))), [&] {
           Value* which = b_.CreateAdd(first, b_.CreateSub(code, number(1)));
           return b_.CreateLoad(i32(), b_.CreateGEP(i32(), errors, which));
         });
@@ -159,13 +170,15 @@ class Waiters : public ModuleCode {
   }
 
  private:
-  /// Returns tables of the errors of all status words, and by word of where its errors start.
+  /// Returns tables of the errors of all status words, and by word of where its errors start; -1 for barriers.
   std::pair<llvm::Constant*, llvm::Constant*> tables(const LibraryProgram& program) {
     std::string first_of, errors;
     std::int64_t count = 0;
+    const std::int64_t barrier = -1;
     for (const LibraryLaunch& launch : program.launches) {
-      if (launch.errors.empty()) continue;
-      first_of.append(reinterpret_cast<const char*>(&count), sizeof count);
+      const std::int64_t words = status_words(launch);
+      if (words > 0) first_of.append(reinterpret_cast<const char*>(&count), sizeof count);
+      if (words > 1) first_of.append(reinterpret_cast<const char*>(&barrier), sizeof barrier);
       for (const std::int32_t code : launch.errors) errors.append(reinterpret_cast<const char*>(&code), sizeof code);
       count += std::ssize(launch.errors);
     }

@@ -2,9 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <set>
+
 #include "codegen/llvm/emit/statement_emitter.h"
 #include "codegen/llvm/library/gpu/driver_calls.h"
 #include "codegen/llvm/library/module_code.h"
+#include "ir/kernel/phases.h"
 #include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::codegen {
@@ -42,8 +45,10 @@ class Launchers : public ModuleCode {
       bound.dims.back()->setName(kernel_->dims[d]);
     }
     StatementEmitter sizes(*kernel_, library_.levels[level_].target, b_);
+    const std::vector<Value*> given = bound.dims;
     sizes.start(launcher_, std::move(bound));
-    const std::array<Value*, 3> grid = blocks(sizes);
+    const std::array<Value*, 3> grid =
+        code_->is_cooperative() ? resident_blocks(number_of, given) : checked(blocks(*kernel_, sizes));
     for (std::int64_t i = 0; i < words; ++i) b_.CreateStore(word(launcher_->getArg(2), i), word(arguments, i));
     for (std::int64_t m = 0; m < maps; ++m) {
       Value* map = word(map_memory, m * map_words);
@@ -54,16 +59,43 @@ class Launchers : public ModuleCode {
   }
 
  private:
-  /// Returns the number of blocks along each axis: the iterations of the longest loop over it. The launcher returns
-  /// an error if there are more than the GPU allows.
-  std::array<Value*, 3> blocks(StatementEmitter& sizes) {
+  /// Returns the number of blocks along each axis: the iterations of the longest loop over it.
+  std::array<Value*, 3> blocks(const kernel::Kernel& kernel, StatementEmitter& sizes) {
     std::array<Value*, 3> grid = {number(1), number(1), number(1)};
-    kernel::for_each_statement(kernel_->body, [&](const kernel::Statement& s) {
+    kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
       const auto* loop = std::get_if<kernel::Loop>(&s.node);
       if (!loop || loop->kind < LoopKind::block_x || loop->kind > LoopKind::block_z) return;
       Value*& longest = grid[static_cast<std::size_t>(loop->kind) - static_cast<std::size_t>(LoopKind::block_x)];
       longest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, longest, sizes.trip_count(*loop));
     });
+    return grid;
+  }
+
+  /// Returns the number of blocks of a kernel of phases: those that its phases can use and that can be resident.
+  std::array<Value*, 3> resident_blocks(int number_of, const std::vector<Value*>& given) {
+    Value* most = number(1);
+    std::set<std::pair<int, std::vector<Value*>>> known;
+    for (const kernel::KernelPhase& phase : kernel::phases_of(*kernel_)) {
+      const kernel::Kernel& run = *kernel_->phase_kernels[phase.kernel];
+      StatementEmitter::Arguments bound{.dims = phase.dims_given(
+                                            *kernel_, [&](std::int64_t dim) { return given[dim]; },
+                                            [&](std::int64_t n) -> Value* { return number(n); })};
+      if (!known.emplace(phase.kernel, bound.dims).second) continue;
+      StatementEmitter sizes(run, library_.levels[level_].target, b_);
+      sizes.start(launcher_, std::move(bound));
+      const std::array<Value*, 3> grid = blocks(run, sizes);
+      const int beside = code_->phase_blocks_at_once[phase.kernel];
+      Value* all = b_.CreateMul(b_.CreateMul(grid[0], grid[1]), grid[2]);
+      Value* each = b_.CreateSDiv(b_.CreateAdd(all, number(beside - 1)), number(beside));
+      most = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, most, each);
+    }
+    const auto kernels = static_cast<int>(library_.levels[level_].kernels.size());
+    Value* fit = load_word(launcher_->getArg(0), GpuInstanceLayout::resident_blocks(kernels) + number_of);
+    return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, most, fit), number(1), number(1)};
+  }
+
+  /// Returns the blocks of a launch. The launcher returns an error if there are more than the GPU allows.
+  std::array<Value*, 3> checked(const std::array<Value*, 3>& grid) {
     Value* fits = b_.getTrue();
     for (std::size_t axis = 0; axis < grid.size(); ++axis)
       fits = b_.CreateAnd(fits, b_.CreateICmpSLE(grid[axis], number(code_->most_blocks[axis])));
@@ -114,9 +146,10 @@ class Launchers : public ModuleCode {
     std::vector<Value*> call{load_pointer(library, GpuInstanceLayout::functions(kernels) + number_of)};
     for (Value* const count : grid) call.push_back(b_.CreateTrunc(count, i32()));
     for (const int count : code_->threads) call.push_back(number32(count));
-    call.insert(call.end(), {number32(code_->dynamic_shared_bytes), launcher_->getArg(1), arguments,
-                             llvm::ConstantPointerNull::get(b_.getPtrTy())});
-    b_.CreateRet(call_driver(b_, driver_functions(b_, library), DriverFunction::launch, call));
+    call.insert(call.end(), {number32(code_->dynamic_shared_bytes), launcher_->getArg(1), arguments});
+    if (!code_->is_cooperative()) call.push_back(llvm::ConstantPointerNull::get(b_.getPtrTy()));
+    const auto which = code_->is_cooperative() ? DriverFunction::launch_cooperative : DriverFunction::launch;
+    b_.CreateRet(call_driver(b_, driver_functions(b_, library), which, call));
   }
 
   std::size_t level_;
