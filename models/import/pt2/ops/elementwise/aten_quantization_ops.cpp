@@ -36,8 +36,12 @@ Quantization quantization_of(const OpCall& call) {
           call.integer("quant_max")};
 }
 
+/// PyTorch divides 1 by a scale that is a number in f64.
 Results quantize(const OpCall& call) {
-  return {quantization_of(call).quantized(call.tensor(0).to(f32)).to(dtype_argument(call, i8))};
+  Quantization by = quantization_of(call);
+  if (const HostTensor* const scale = call.operand(1).constant(); scale && call.is_number(1))
+    by.inverse_scale = call.graph().constant(1 / scale->get(0), f32);
+  return {by.quantized(call.tensor(0).to(f32)).to(dtype_argument(call, i8))};
 }
 
 /// The limits and the dtype describe the operand.
