@@ -17,8 +17,12 @@ constexpr std::int64_t layers = 12, heads = 12, width = 768, vocab = 50257;
 /// GPT-2's layers for one token, with the sizes and names of models::Gpt.
 class Decoder {
  public:
-  Decoder(Graph& g, std::int64_t context)
-      : g_(g), context_(context), position_(g.input("position", i64, {1})), token_(g.input("token", i64, {1})) {}
+  Decoder(Graph& g, std::int64_t context, CacheWrite write)
+      : g_(g),
+        context_(context),
+        write_(write),
+        position_(g.input("position", i64, {1})),
+        token_(g.input("token", i64, {1})) {}
 
   /// [1, vocab]
   Tensor logits() {
@@ -54,6 +58,11 @@ class Decoder {
   Tensor remember(const std::string& name, const Tensor& row) {
     const Tensor cache =
         g_.state("cache." + name, f32, {Dim("h", heads), Dim(context_), row.size(2)}, Init::normal({.deviation = 1}));
+    if (write_ == CacheWrite::append) {
+      const Tensor appended = cache.update_rows(position_, row, 1);
+      g_.update(cache, appended);
+      return appended;
+    }
     const Tensor here = (g_.arange(Dim(context_), i64) == position_).unsqueeze(1);  // [context, 1]
     const Tensor updated = where(here, row, cache);
     g_.update(cache, updated);
@@ -62,19 +71,20 @@ class Decoder {
 
   Graph& g_;
   std::int64_t context_;
+  CacheWrite write_;
   Dim d_{"d_model", width};
   Tensor position_, token_;
 };
 
 }  // namespace
 
-StepCase gpt2_decode_case(std::int64_t context) {
+StepCase gpt2_decode_case(std::int64_t context, CacheWrite write) {
   StepCase made;
   made.name = fmt::format("decode-{}", context);
   made.what = fmt::format("GPT-2 124M, one token, cache of {}", context);
   made.sizes = {{"layers", layers}, {"d_model", width}, {"heads", heads}};
   Graph g("decode");
-  const Tensor logits = Decoder(g, context).logits();
+  const Tensor logits = Decoder(g, context, write).logits();
   g.update(g.state("logits", f32, logits.shape()), logits);
   g.output("loss", cross_entropy(logits, g.input("next", i64, {1})));
   made.initializers = g.initializers();

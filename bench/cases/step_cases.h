@@ -35,8 +35,11 @@ const std::vector<std::string>& step_names();
 /// attention without such a mask counts twice as much.
 StepCase make_step_case(std::string_view name, DType dtype = f32);
 
+/// How a step writes the row of a token to its caches: it selects it in the whole cache, or appends it like
+/// nn::KeyValueCache.
+enum class CacheWrite : std::uint8_t { select, append };
 /// Returns "decode-CONTEXT": one token through GPT-2 124M. The keys and values of up to `context` previous tokens are
 /// states of the graph, which it updates; the logits are a state too. The loss is that of the next token.
-StepCase gpt2_decode_case(std::int64_t context);
+StepCase gpt2_decode_case(std::int64_t context, CacheWrite write = CacheWrite::select);
 
 }  // namespace lathe::bench

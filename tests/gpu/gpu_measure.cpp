@@ -18,6 +18,7 @@
 #include "frontend/train/training.h"
 #include "ir/support/error.h"
 #include "passes/program/program.h"
+#include "passes/transforms/dtypes/convert_dtype.h"
 #include "runtime/executable_program.h"
 #include "runtime/host/seconds.h"
 #include "tests/gpu/gpu_device.h"
@@ -203,17 +204,21 @@ void steps(Measuring& measuring) {
 }
 
 void decode(Measuring& measuring) {
-  for (const bool joins : {true, false})
-    measuring.one(fmt::format("decode gpt2 context 1024 f32{}", joins ? "" : ", separate launches"), [joins] {
-      StepCase made = gpt2_decode_case(1024);
-      Tensors states = initial_values(made.forward, made.initializers, 1);
-      return Case{.graph = std::move(made.forward),
-                  .states = std::move(states),
-                  .inputs = std::move(made.inputs),
-                  .bytes = made.bytes,
-                  .tokens = 1,
-                  .joins_launches = joins};
-    });
+  for (const DType dtype : {f32, bf16})
+    for (const bool joins : {true, false}) {
+      const std::string name = fmt::format("decode gpt2 context 1024 {}", lathe::name(dtype));
+      measuring.one(name + (joins ? "" : ", separate launches"), [joins, dtype] {
+        StepCase made = gpt2_decode_case(1024, CacheWrite::append);
+        if (dtype != f32) made.forward = ir::convert_dtype(made.forward, f32, dtype);
+        Tensors states = initial_values(made.forward, made.initializers, 1);
+        return Case{.graph = std::move(made.forward),
+                    .states = std::move(states),
+                    .inputs = std::move(made.inputs),
+                    .bytes = made.bytes * static_cast<double>(size_in_bytes(dtype)) / size_in_bytes(f32),
+                    .tokens = 1,
+                    .joins_launches = joins};
+      });
+    }
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ std::string regions(const std::string& arguments, const std::string& body, const
       "graph @g(" + arguments + ", parameter %w: f32[64, 64], parameter %v: f32[64, 64], parameter %g: f32[64]) {\n" +
           body + "\n}",
       "rows.lathe"));
-  return print_regions(graph, plan_fusion(graph, {.row_operands = limits}));
+  return print_regions(plan_fusion(graph, {.row_operands = limits}), graph);
 }
 
 std::size_t count_of_regions(const std::string& arguments, const std::string& body,
