@@ -33,7 +33,8 @@ Program joined(const std::string& graph, const LowerOptions& options = {},
   return std::move(now.program);
 }
 
-/// A chain of GEMVs with softmaxes, of one row or of another number.
+/// A chain of GEMVs with softmaxes, of one row or of another number. The softmaxes are outputs too, so that the GEMVs
+/// do not compute them.
 std::string chain(const std::string& rows, std::int64_t width, int layers) {
   std::string text = fmt::format("graph @g(input %x: f32[{}, {}]", rows, width);
   for (int i = 0; i < layers; ++i) text += fmt::format(", parameter %w{}: f32[{}, {}]", i, width, width);
@@ -41,6 +42,7 @@ std::string chain(const std::string& rows, std::int64_t width, int layers) {
   for (int i = 0; i < layers; ++i)
     text += fmt::format("  %{0} = matmul %{1}, %w{2}\n  %{3} = softmax %{0} {{dim=1}}\n", 2 * i + 1,
                         i == 0 ? "x" : std::to_string(2 * i), i, 2 * i + 2);
+  for (int i = 1; i < layers; ++i) text += fmt::format("  output \"s{0}\" %{0}\n", 2 * i);
   return text + fmt::format("  output \"y\" %{}\n}}", 2 * layers);
 }
 
