@@ -211,12 +211,13 @@ void decode(Measuring& measuring) {
         StepCase made = gpt2_decode_case(1024, CacheWrite::append);
         if (dtype != f32) made.forward = ir::convert_dtype(made.forward, f32, dtype);
         Tensors states = initial_values(made.forward, made.initializers, 1);
-        return Case{.graph = std::move(made.forward),
-                    .states = std::move(states),
-                    .inputs = std::move(made.inputs),
-                    .bytes = made.bytes * static_cast<double>(size_in_bytes(dtype)) / size_in_bytes(f32),
-                    .tokens = 1,
-                    .joins_launches = joins};
+        return Case{
+            .graph = std::move(made.forward),
+            .states = std::move(states),
+            .inputs = std::move(made.inputs),
+            .bytes = made.bytes * static_cast<double>(size_in_bytes(dtype)) / static_cast<double>(size_in_bytes(f32)),
+            .tokens = 1,
+            .joins_launches = joins};
       });
     }
 }
