@@ -72,15 +72,19 @@ class AppendReader {
            only_multiplied(id, id);
   }
 
-  /// Whether the value is that of a matmul with its epilogue, so that no other kernel computes it.
+  /// Whether the value is an argument, or that of a matmul with its epilogue, so that no other kernel computes it.
   bool is_product(ValueId value) const {
-    const Node& node = graph_[value];
-    if (node.op->as<Contraction>()) return true;
-    if (!is_alias(node) && !node.op->as<Elementwise>()) return false;
-    return std::ranges::all_of(node.operands, [&](ValueId operand) {
+    const Node& node = graph_[through_aliases(graph_, value)];
+    if (node.op->as<Contraction>() || node.op->as<Argument>()) return true;
+    if (!node.op->as<Elementwise>()) return false;
+    bool multiplies = false;
+    for (const ValueId operand : node.operands) {
       const Node& from = graph_[through_aliases(graph_, operand)];
-      return from.op->as<Argument>() || from.op == &ops::constant || is_product(operand);
-    });
+      if (from.op == &ops::constant) continue;
+      if (!is_product(operand)) return false;
+      multiplies = multiplies || !from.op->as<Argument>();
+    }
+    return multiplies;
   }
 
   int dim_of(const Node& node) const {

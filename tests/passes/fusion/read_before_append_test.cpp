@@ -54,6 +54,17 @@ TEST_CASE("read-before-append: matmuls read the cache, and the row where it is a
   CHECK_THAT(ir::print(read_before_append(graph_of("1", "i64[1]", 1), 8)), Contains("where"));
 }
 
+TEST_CASE("read-before-append: not if a kernel of its own computes a row") {
+  check_unchanged(ir::parse_graph(R"(graph @g(input %q: f32[1, 8], input %row: f32[1, 8], input %at: i64[1],
+    state %cache: f32[9, 8]) {
+  %1 = exp %row
+  %2 = update_rows %cache, %at, %1 {dim=0}
+  %3 = contract %q, %2 {spec="mk,nk->mn"}
+  output "y" %3
+  update %cache <- %2
+})"));
+}
+
 TEST_CASE("read-before-append: not for several rows, many rows of the matmul, or other readers") {
   check_unchanged(graph_of("1", "i64[2, 2]", 2));
   check_unchanged(graph_of("9", "i64[2, 1]", 1));

@@ -3,9 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "ir/tensor/text/parser.h"
-#include "passes/fusion/fusion.h"
-#include "passes/fusion/prepare/prepare_for_fusion.h"
+#include "passes/compile/compilation.h"
 #include "passes/fusion/text/print_regions.h"
+#include "passes/machines/gpu_machine.h"
 
 using namespace lathe;
 using Catch::Contains;
@@ -14,11 +14,16 @@ namespace {
 
 /// Returns the regions of a graph whose parameters are %w: f32[64, 64], %v: f32[64, 64] and %g: f32[64].
 std::string regions(const std::string& arguments, const std::string& body, const RowOperandLimits& limits) {
-  const ir::Graph graph = prepare_for_fusion(ir::parse_graph(
-      "graph @g(" + arguments + ", parameter %w: f32[64, 64], parameter %v: f32[64, 64], parameter %g: f32[64]) {\n" +
-          body + "\n}",
-      "rows.lathe"));
-  return print_regions(plan_fusion(graph, {.row_operands = limits}), graph);
+  Machine machine = gpu_machine(gpu_info("sm_90a"));
+  machine.fusion.row_operands = limits;
+  Compilation now = begin_compilation(
+      ir::parse_graph("graph @g(" + arguments +
+                          ", parameter %w: f32[64, 64], parameter %v: f32[64, 64], parameter %g: f32[64]) {\n" +
+                          body + "\n}",
+                      "rows.lathe"),
+      machine, {});
+  run_until(now, "fuse");
+  return print_regions(now.regions, now.graph);
 }
 
 std::size_t count_of_regions(const std::string& arguments, const std::string& body,
