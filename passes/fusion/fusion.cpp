@@ -286,8 +286,7 @@ class Planner {
       const int inner = inner_count(node, *dims, region.domain.rank());
       const int before = region.rows().inner;
       if (inner < 0 || (before > 0 && before != inner)) return false;
-      if (before == 0 && !can_become_rows(region, inner)) return false;
-      if (!gathers_->allow(r, inner)) return false;
+      if ((before == 0 && !can_become_rows(region, inner)) || !gathers_->allow(r, inner)) return false;
       region.form = RowsRegion{.inner = inner};
       set_reduced_dims(id, *dims);
     } else {
@@ -317,9 +316,8 @@ class Planner {
     return users.size() == 1;
   }
 
-  /// Whether a point-wise node whose only reader is a reduction would be stored for it in region r, because the
-  /// reduction folds other dims than those of the region. The node should become part of the reduction's region
-  /// instead, unless several values of r would have to be stored for it.
+  /// Whether a point-wise node should leave region r to be with its only reader, a reduction of other dims than those
+  /// of the region, for which it would be stored; not if several values of r would then be stored for the node.
   bool leaves_its_reduction(ValueId id, int r, const std::vector<int>& dims) const {
     const Region& region = plan_.regions[r];
     const auto users = users_[id];
