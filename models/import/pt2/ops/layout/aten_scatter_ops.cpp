@@ -59,8 +59,8 @@ Results scatter_op(const OpCall& call) {
   const Tensor source = is_number ? operand_as(call, 2, x.dtype()) : call.tensor(2).to(x.dtype());
   const Shape indices = call.operand(1).shape();
   const Tensor updates = is_number || source.rank() == 0 ? source.reshape({}).expand(indices) : source;
-  return {
-      importing::scattered_along(call, x, 1, updates, axis_argument(call, x.rank()), scatter_options(call, fallback))};
+  return {importing::scattered_along(call, x, 1, updates, axis_argument(call, x.rank()),
+                                     scatter_options(call, fallback))};
 }
 
 /// Combines the row at index[i] of a dim with row i of a tensor.
@@ -70,7 +70,8 @@ Results index_reduce(const OpCall& call) {
   if (x.rank() != rows.rank()) call.fail(fmt::format("rows of rank {}", rows.rank()), "import_operand");
   const auto by_row = [&](const Tensor& a) { return a.rank() == 0 ? a.unsqueeze(0) : a.transpose(0, axis); };
   const Tensor data = by_row(x), positions = checked(as_vector(call.tensor(1)).to(i64), data.size(0).unnamed());
-  const Tensor result = importing::with_rows(data, positions, by_row(rows), scatter_options(call, ScatterKind::replace));
+  const Tensor result =
+      importing::with_rows(data, positions, by_row(rows), scatter_options(call, ScatterKind::replace));
   return {x.rank() == 0 ? result.reshape({}) : result.transpose(0, axis)};
 }
 
