@@ -10,12 +10,12 @@ namespace lathe {
 /// Sizes up to which kernels of matmuls with few rows compute these rows themselves. No rows: never.
 struct RowOperandLimits {
   std::int64_t rows = 0;     ///< of the operand
-  std::int64_t bytes = 0;    ///< of these rows together
+  std::int64_t bytes = 0;    ///< of all rows
   std::int64_t columns = 0;  ///< of the result, for rows of unknown length
 };
 
 /// Marks the values that matmuls with few rows compute in their left operand, and appended rows of caches, instead of
-/// reading them from memory. Each block of such a matmul then computes a whole row, reductions along it included,
+/// reading them from memory. Each block of the matmul then computes a whole row, reductions along it included,
 /// which is cheaper than a launch for the row:
 ///
 ///     %n = rms_norm(%x), %q = linear(%n, %Wq), %k = linear(%n, %Wk)    the kernels of %q and %k read %x
