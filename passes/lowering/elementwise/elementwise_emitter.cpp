@@ -133,13 +133,13 @@ kernel::Value ElementwiseEmitter::load_at(kernel::Buffer buffer, const LoopIndic
 kernel::Value ElementwiseEmitter::load_runs(kernel::Buffer buffer, const std::vector<LoopIndices::Run>& runs,
                                             int lanes, kernel::Value mask) {
   kernel::Builder& b = context_.builder;
-  std::optional<kernel::Value> value;
+  std::optional<kernel::Value> value, earlier;  // earlier: the lanes that have a value
   for (const LoopIndices::Run& run : runs) {
-    kernel::Value inside = b.tail_mask(run.last, lanes);
-    const kernel::Value earlier = value ? b.tail_mask(run.first, lanes) : kernel::Value{};
-    if (value) inside = inside && kernel::logical_not(earlier);
+    const kernel::Value until = b.tail_mask(run.end, lanes);
+    const kernel::Value inside = earlier ? until && kernel::logical_not(*earlier) : until;
     const kernel::Value loaded = b.load(buffer, run.base, lanes, both(inside, mask));
-    value = value ? b.select(earlier, *value, loaded) : loaded;
+    value = value ? b.select(*earlier, *value, loaded) : loaded;
+    earlier = until;
   }
   return *value;
 }

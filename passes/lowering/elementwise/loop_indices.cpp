@@ -52,11 +52,14 @@ kernel::Value LoopIndices::component(std::size_t group, std::size_t which, bool 
   Dim inner(1);
   for (std::size_t i = which + 1; i < g.dims.size(); ++i) inner = inner * domain_[g.dims[i]].unnamed();
   if (!inner.is(1)) index = index / context_.dim(inner);
-  bool outermost = true;
-  for (std::size_t i = 0; i < which; ++i) outermost = outermost && domain_[g.dims[i]].is(1);
-  if (!outermost) index = index % context_.dim(domain_[g.dims[which]]);
+  if (!is_outermost(g, which)) index = index % context_.dim(domain_[g.dims[which]]);
   components_.emplace(key, index);
   return index;
+}
+
+/// Whether all dims of a group before this one have size 1, so that the index along it never wraps around.
+bool LoopIndices::is_outermost(const IndexGroup& group, std::size_t which) const {
+  return std::ranges::all_of(group.dims | std::views::take(which), [&](int d) { return domain_[d].is(1); });
 }
 
 /// Whether the innermost dim of a group has a known size of at least the number of lanes. Its index then wraps around
@@ -79,9 +82,7 @@ void LoopIndices::add_wrapped_components(std::size_t group) {
     const kernel::Value first = component(group, i, false);
     kernel::Value index = carry || size.is(1) ? b.broadcast(first, g.lanes) : b.ramp(first, g.lanes);
     if (carry && !size.is(1)) index = index + *carry;
-    const bool outermost = std::all_of(g.dims.begin(), g.dims.begin() + static_cast<std::ptrdiff_t>(i),
-                                       [&](int d) { return domain_[d].is(1); });
-    if (!outermost && !size.is(1)) {
+    if (!is_outermost(g, i) && !size.is(1)) {
       const kernel::Value end = b.broadcast(context_.dim(size), g.lanes), past = end <= index;
       index = b.select(past, index - end, index);
       carry = b.select(past, one, zero);
@@ -177,7 +178,7 @@ std::vector<LoopIndices::Run> LoopIndices::runs(const Linear& form, std::size_t 
     kernel::Value at = base;
     for (std::size_t i = 0; i < line.size(); ++i)
       if (const Dim& stride = coefficient(form, g.dims[i]); !stride.is(0)) at = at + line[i] * context_.dim(stride);
-    found.push_back({.base = at + (start - before), .first = before - start, .last = before + *size - start});
+    found.push_back({.base = at + (start - before), .end = before + *size - start});
   }
   return found;
 }
@@ -196,11 +197,9 @@ const std::vector<std::vector<kernel::Value>>& LoopIndices::lines(std::size_t gr
     std::vector<kernel::Value> next = lines_.back();
     kernel::Value carry = b.index(1);
     for (std::size_t i = next.size(); i-- > 0;) {
-      const bool outermost = std::all_of(g.dims.begin(), g.dims.begin() + static_cast<std::ptrdiff_t>(i),
-                                         [&](int d) { return domain_[d].is(1); });
       const kernel::Value size = context_.dim(domain_[g.dims[i]]);
       next[i] = next[i] + carry;
-      if (outermost) {
+      if (is_outermost(g, i)) {
         next[i] = kernel::min(next[i], size - 1);
         break;
       }

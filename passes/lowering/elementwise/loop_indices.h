@@ -24,10 +24,9 @@ class LoopIndices {
   LoopIndices(KernelContext& context, const Shape& domain, std::vector<IndexGroup> groups)
       : context_(context), domain_(domain), groups_(std::move(groups)) {}
 
-  /// Lanes first .. last of a vector, whose element i is at base + i.
+  /// The lanes of a vector before `end` that are in no earlier run. The element of lane i is at base + i.
   struct Run {
-    kernel::Value base;
-    kernel::Value first, last;  ///< i64; may be outside of the vector
+    kernel::Value base, end;  ///< i64; `end` may be outside of the vector
   };
   /// Value of a linear form: `base + lane * stride`, or a vector of positions if the dims of the lane group do not
   /// merge into one stride.
@@ -53,6 +52,7 @@ class LoopIndices {
  private:
   bool stay_in_one_run(const IndexGroup& group) const;
   kernel::Value component(std::size_t group, std::size_t which, bool of_lanes);
+  bool is_outermost(const IndexGroup& group, std::size_t which) const;
   bool wraps_once(const IndexGroup& group) const;
   std::vector<Run> runs(const Linear& form, std::size_t group, kernel::Value base);
   const std::vector<std::vector<kernel::Value>>& lines(std::size_t group, std::size_t dims, int count);

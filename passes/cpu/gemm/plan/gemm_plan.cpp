@@ -233,10 +233,7 @@ GemmPlan plan_gemm(const GemmQuery& query) {
   for (const auto& [path, plan_by] :
        {Way{Multiplier::tile_mma, plan_tiles}, Way{Multiplier::split_bf16, plan_split_bf16}}) {
     TriedPlan tried = plan_by(query);
-    if (tried.plan) {
-      tried.plan->cores = query.cpu.cores;
-      return *std::move(tried.plan);
-    }
+    if (tried.plan) return *std::move(tried.plan);
     if (!tried.why_not.empty()) missed.push_back({path, std::move(tried.why_not)});
   }
   const auto fitted = [&](const GemmQuery& q) {
