@@ -56,9 +56,9 @@ LATHE_FUNCTION void expect_global(const T* p) {
 }
 LATHE_FUNCTION i64 block_count(i64 lo, i64 hi, i64 step) { return lo >= hi ? 0 : (hi - lo - 1) / step + 1; }
 
-/// Hands out the blocks of a phase, of x * y * z threads each. A block of the grid runs `beside` of them at a time,
+/// Hands out the blocks of a phase, of x * y * z threads each. A block of the grid runs `at_once` of them at a time,
 /// each in `held` of its threads. All threads of a block of the phase get the same blocks.
-template <int x, int y, int z, int held, int beside, int block_threads, int shared_bytes, int axes>
+template <int x, int y, int z, int held, int at_once, int block_threads, int shared_bytes, int axes>
 struct PhaseBlock {
   BlockIndex block, thread;
   u32 place;
@@ -68,7 +68,7 @@ struct PhaseBlock {
       : place(threadIdx.x / held), count(blocks_x * blocks_y * blocks_z), columns(blocks_x), rows(blocks_y) {
     const u32 own = threadIdx.x % held;
     thread = {own % x, own / x % y, own / (x * y)};
-    number = place < beside && own < x * y * z ? i64(place) * gridDim.x + blockIdx.x : count;
+    number = place < at_once && own < x * y * z ? i64(place) * gridDim.x + blockIdx.x : count;
   }
   LATHE_FUNCTION bool is_inside() {
     if (number >= count) return false;
@@ -78,7 +78,7 @@ struct PhaseBlock {
       block = {u32(number % columns), u32(number / columns % rows), u32(number / columns / rows)};
     return true;
   }
-  LATHE_FUNCTION void advance() { number += i64(beside) * gridDim.x; }
+  LATHE_FUNCTION void advance() { number += i64(at_once) * gridDim.x; }
   LATHE_FUNCTION unsigned char* shared() const { return dynamic_shared() + place * shared_bytes; }
   /// Waits for the threads of the block of the phase.
   LATHE_FUNCTION void barrier() const {

@@ -31,10 +31,11 @@ PhaseMapping phase_mapping(const Kernel& phase, const GpuInfo& gpu, int block_th
   PhaseMapping made{.threads = mapping.threads,
                     .held = held_threads(mapping),
                     .shared_bytes = (mapping.shared_bytes + 15) / 16 * 16};
-  made.beside = block_threads / made.held;
-  if (made.held > warp_threads && made.held < block_threads) made.beside = std::min(made.beside, most_named_barriers);
+  made.at_once = block_threads / made.held;
+  if (made.held > warp_threads && made.held < block_threads)
+    made.at_once = std::min(made.at_once, most_named_barriers);
   if (made.shared_bytes > 0)
-    made.beside = std::clamp(static_cast<int>(gpu.static_shared_bytes / made.shared_bytes), 1, made.beside);
+    made.at_once = std::clamp(static_cast<int>(gpu.static_shared_bytes / made.shared_bytes), 1, made.at_once);
   return made;
 }
 
@@ -50,7 +51,7 @@ Mapping mapping_of_phases(const Kernel& kernel, const GpuInfo& gpu) {
   }
   for (const auto& phase : kernel.phase_kernels) {
     const PhaseMapping mapping = phase_mapping(*phase, gpu, joined.threads[0]);
-    joined.shared_bytes = std::max(joined.shared_bytes, mapping.beside * mapping.shared_bytes);
+    joined.shared_bytes = std::max(joined.shared_bytes, mapping.at_once * mapping.shared_bytes);
   }
   joined.blocks_at_once = std::max(1, resident_threads / joined.threads[0]);
   joined.is_resident = true;
@@ -66,8 +67,8 @@ std::int64_t most_blocks_of_phases(const Kernel& kernel, const GpuInfo& gpu, std
         kernel, [&](std::int64_t dim) { return dims[static_cast<std::size_t>(dim)]; },
         [](std::int64_t n) { return n; });
     const auto grid = grid_of(run, gpu, own);
-    const int beside = phase_mapping(run, gpu, threads).beside;
-    most = std::max(most, (grid[0] * grid[1] * grid[2] + beside - 1) / beside);
+    const int at_once = phase_mapping(run, gpu, threads).at_once;
+    most = std::max(most, (grid[0] * grid[1] * grid[2] + at_once - 1) / at_once);
   }
   return most;
 }

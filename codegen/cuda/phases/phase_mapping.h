@@ -13,7 +13,7 @@ namespace lathe::cuda {
 struct PhaseMapping {
   std::array<int, 3> threads = {1, 1, 1};  ///< of a block of the phase
   int held = 32;                           ///< threads that such a block takes: whole warps
-  int beside = 1;                          ///< blocks of the phase that a block of the grid runs at a time
+  int at_once = 1;                         ///< blocks of the phase that a block of the grid runs at a time
   std::int64_t shared_bytes = 0;           ///< of a block of the phase
 };
 

@@ -119,7 +119,7 @@ class AppendReader {
   const Graph& graph_;
   std::int64_t most_;
   Users users_;
-  NodeMap<std::optional<Value>> read_;  // by old node: the value that matmuls read in its place
+  NodeMap<std::optional<Value>> read_;  // by old node: the value that replaces it in matmuls
 };
 
 }  // namespace

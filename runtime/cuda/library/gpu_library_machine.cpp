@@ -92,7 +92,7 @@ void GpuLibraryMachine::describe_kernels(const LibraryKernels& kernels, std::siz
                                   .has_long_indices = kernels.options(k) == long_indices});
     for (const auto& phase : kernel.phase_kernels)
       level.gpu->kernels.back().phase_blocks_at_once.push_back(
-          phase_mapping(*phase, gpu, mapping.block_size()).beside);
+          phase_mapping(*phase, gpu, mapping.block_size()).at_once);
   }
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("phases: the host detects errors in the text of barriers and blocks") 
   finds("shim_grid_wait(word, before);", "");
   finds("before ^= flips;", "");
   finds("flips - (gridDim.x - 1)", "flips - gridDim.x");
-  finds("number += i64(beside) * gridDim.x", "number += i64(beside + 1) * gridDim.x");
+  finds("number += i64(at_once) * gridDim.x", "number += i64(at_once + 1) * gridDim.x");
   finds("place * shared_bytes", "0 * shared_bytes + 16");
   finds("own / x % y", "own % y");
   finds("shim_part_barrier(place * held, x * y * z);", "");

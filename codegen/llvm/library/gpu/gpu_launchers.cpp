@@ -84,9 +84,9 @@ class Launchers : public ModuleCode {
       StatementEmitter sizes(run, library_.levels[level_].target, b_);
       sizes.start(launcher_, std::move(bound));
       const std::array<Value*, 3> grid = blocks(run, sizes);
-      const int beside = code_->phase_blocks_at_once[phase.kernel];
+      const int at_once = code_->phase_blocks_at_once[phase.kernel];
       Value* all = b_.CreateMul(b_.CreateMul(grid[0], grid[1]), grid[2]);
-      Value* each = b_.CreateSDiv(b_.CreateAdd(all, number(beside - 1)), number(beside));
+      Value* each = b_.CreateSDiv(b_.CreateAdd(all, number(at_once - 1)), number(at_once));
       most = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, most, each);
     }
     const auto kernels = static_cast<int>(library_.levels[level_].kernels.size());
