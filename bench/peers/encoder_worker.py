@@ -8,7 +8,8 @@ import time
 import numpy as np
 
 
-def onnxruntime(file, threads):
+def onnxruntime(file, threads, precision):
+    del precision  # its CPU provider has no matmul of bf16
     import onnxruntime as ort
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -16,10 +17,10 @@ def onnxruntime(file, threads):
     return lambda inputs: session.run(None, inputs)[0]
 
 
-def openvino(file, threads):
+def openvino(file, threads, precision):
     import openvino as ov
     core = ov.Core()
-    model = core.compile_model(file, 'CPU', {'INFERENCE_NUM_THREADS': threads, 'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_PRECISION_HINT': 'f32'})
+    model = core.compile_model(file, 'CPU', {'INFERENCE_NUM_THREADS': threads, 'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_PRECISION_HINT': precision})
     request = model.create_infer_request()
     return lambda inputs: request.infer(inputs, share_inputs=True, share_outputs=True)[0]
 
@@ -40,7 +41,7 @@ def main():
     for line in sys.stdin:
         words = line.split()
         if words[0] == 'open':
-            run = {'onnxruntime': onnxruntime, 'openvino': openvino}[kind](words[1], threads)
+            run = {'onnxruntime': onnxruntime, 'openvino': openvino}[kind](words[1], threads, words[2])
             answer = {}
         elif words[0] == 'sizes':
             inputs = inputs_of(int(words[1]), int(words[2]))

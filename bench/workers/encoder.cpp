@@ -1,7 +1,7 @@
 // Runs an encoder from an ONNX file for bench/run_encoder.py: reads commands line by line, answers with lines of
 // JSON.
 //   bench_encoder [THREADS]
-//   open FILE             imports and compiles the file
+//   open FILE PRECISION   imports and compiles the file, with matmuls in f32 or bf16
 //   sizes BATCH LENGTH    makes inputs [BATCH, LENGTH]: {"values": [...]}, the first 64 numbers of the result
 //   run N                 runs it N times: {"seconds": [...]}
 #include <fmt/core.h>
@@ -12,6 +12,7 @@
 #include "bench/serve_commands.h"
 #include "bench/workers/executable_server.h"
 #include "models/import/import.h"
+#include "passes/transforms/dtypes/mixed_precision.h"
 
 namespace {
 
@@ -23,9 +24,9 @@ class Server : public bench::ExecutableServer {
 
   std::string answer(const std::string& verb, std::istringstream& words) {
     if (verb == "open") {
-      std::string file;
-      words >> file;
-      load(file);
+      std::string file, precision;
+      words >> file >> precision;
+      load(file, parse_dtype(precision).value());
       return "{}";
     }
     std::int64_t batch = 0, length = 0;
@@ -37,9 +38,10 @@ class Server : public bench::ExecutableServer {
   }
 
  private:
-  void load(const std::string& file) {
+  void load(const std::string& file, DType precision) {
     const importing::ImportedGraph imported = importing::import_graph(file);
-    open(imported.graph.finish(), imported.parameters);
+    const ir::Graph graph = imported.graph.finish();
+    open(precision == f32 ? graph : ir::mixed_precision(graph, precision), imported.parameters);
   }
 
   /// The inputs of bench/peers/encoder_worker.py: the last quarter of the first text is padding.
