@@ -39,7 +39,7 @@ enum class ProducedBy : std::uint8_t { no_producer, each_producer, first_produce
 /// the latest ones; their number is its first attribute. It ends a group before if its second attribute is not 0.
 enum class OfSums : std::uint8_t { nothing, adds_later, commits, waits };
 
-/// An access to a block in memory: elements first + row * stride + column.
+/// An access to a block in memory: elements first + row * stride + column. One row needs no stride.
 struct BlockAccess {
   IntrinsicBuffer of{};
   ValueId first = none, stride = none;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/kernel/intrinsics/region.h"
+#include "ir/support/error.h"
 
 namespace lathe::kernel {
 
@@ -67,9 +68,10 @@ class SiteMaker {
   }
 
   AccessSite make(const BlockAccess& block) {
-    const int row = count(block.rows), column = count(block.columns);
-    const int start = apply(ScalarOp::add, value(block.first), apply(ScalarOp::mul, row, value(block.stride)));
-    site_.element = apply(ScalarOp::add, start, column);
+    int start = value(block.first);
+    if (block.stride != none)
+      start = apply(ScalarOp::add, start, apply(ScalarOp::mul, count(block.rows), value(block.stride)));
+    site_.element = apply(ScalarOp::add, start, count(block.columns));
     return std::move(site_);
   }
 
@@ -114,6 +116,7 @@ class SiteMaker {
 
   /// Returns the slot of a value; adds steps for its arguments first.
   int value(ValueId wanted) {
+    LATHE_ASSERT(wanted != none);
     std::vector<ValueId> work = {wanted};
     while (!work.empty()) {
       const ValueId id = work.back();
