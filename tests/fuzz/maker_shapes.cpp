@@ -79,6 +79,7 @@ GraphMaker::Maybe GraphMaker::reshaped(const Value& a) {
 GraphMaker::Maybe GraphMaker::sliced(const Value& a) {
   if (a.rank() == 0) return std::nullopt;
   const int d = any_dim(a);
+  if (one_in(6)) return flip(a, d);
   const Dim size = a.shape()[d];
   if (const auto known = size.value()) {
     const int count = static_cast<int>(*known);

@@ -91,6 +91,7 @@ Value unsqueeze(const Value& a, int dim);
 Value squeeze(const Value& a, int dim);
 /// Windows of `size` elements along dim: dim counts the windows, a new last dim their elements.
 Value unfold(const Value& a, int dim, std::int64_t size, std::int64_t step = 1, std::int64_t dilation = 1);
+Value flip(const Value& a, int dim);                 ///< the elements of a dim in reverse order
 Value diagonal(const Value& a, int dim0, int dim1);  ///< removes both dims and appends their diagonal
 
 // ---- reductions
@@ -111,7 +112,6 @@ Value scatter(const Value& a, const Value& indices, const Value& source, int dim
 Value checked_index(const Value& indices, const Dim& size);       ///< returns the indices; each must be in [0, size)
                                                                   ///< [index_range]
 Value take_along(const Value& a, const Value& indices, int dim);  ///< torch.gather: equal ranks
-Value flip(const Value& a, int dim);                              ///< the elements along dim from last to first
 /// Cumulative sums along dim. `exclusive` omits the element itself; `reverse` sums from the end.
 Value cumsum(const Value& a, int dim, bool exclusive = false, bool reverse = false);
 /// h[t] = a[t] * h[t-1] + b[t] along dim, from h = 0; in reverse, h[t] = a[t] * h[t+1] + b[t]. Equal shapes.

@@ -49,14 +49,6 @@ Value gather(const Value& table, const Value& indices, int dim) {
   return table.builder().add(ops::gather, {table, indices}, {{"dim", from_front(dim, table.rank())}});
 }
 
-Value flip(const Value& a, int dim) {
-  const int d = require_axis(a, dim, a.rank(), "flip");
-  const Dim& size = a.shape()[d];
-  if (size.is(1)) return a;
-  const Value positions = iota(a.builder(), {size}, 0, i64);
-  return gather(a, sub(dim_value(a.builder(), size.unnamed() - Dim(1), i64), positions), d);
-}
-
 Value scatter_add(const Value& indices, const Value& updates, const Dim& size, int dim) {
   const int rank = updates.rank() - indices.rank() + 1;
   return indices.builder().add(ops::scatter_add, {indices, updates},

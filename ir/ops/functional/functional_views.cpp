@@ -141,6 +141,11 @@ Value unfold(const Value& a, int dim, std::int64_t size, std::int64_t step, std:
       ops::unfold, {a}, {{"dim", from_front(dim, a.rank())}, {"size", size}, {"step", step}, {"dilation", dilation}});
 }
 
+Value flip(const Value& a, int dim) {
+  const int d = require_axis(a, dim, "flip");
+  return a.shape()[d].is(1) ? a : a.builder().add(ops::flip, {a}, {{"dim", std::int64_t{d}}});
+}
+
 Value diagonal(const Value& a, int dim0, int dim1) {
   return a.builder().add(ops::diagonal, {a},
                          {{"dim0", from_front(dim0, a.rank())}, {"dim1", from_front(dim1, a.rank())}});

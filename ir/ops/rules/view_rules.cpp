@@ -111,6 +111,7 @@ std::string layout_change(const Node& node) {
     return fmt::format("permute to dims [{}]", fmt::join(node.attrs.get<std::vector<std::int64_t>>("dims"), ", "));
   if (node.op == &ops::expand) return fmt::format("expand to {}", node.type.shape.to_string());
   if (node.op == &ops::slice) return fmt::format("slice of dim {}", node.attrs.get<std::int64_t>("dim"));
+  if (node.op == &ops::flip) return fmt::format("flip of dim {}", node.attrs.get<std::int64_t>("dim"));
   return std::string(node.op->name.value);
 }
 

@@ -187,7 +187,8 @@ class DimTies {
       if (blocks && component.offset.unnamed().divided_by(shown.unnamed()))
         return tie_block(operand, i, id, component.dim, *blocks, id);
     }
-    const Obstacle obstacle{id, fmt::format("{} takes some of {} elements", node.op->name.value, whole.to_string())};
+    const std::string_view does = component.scale < 0 ? "reverses" : "takes some of";
+    const Obstacle obstacle{id, fmt::format("{} {} {} elements", node.op->name.value, does, whole.to_string())};
     block(operand, i, obstacle);
     component.each_term([&](int dim, std::int64_t) { block(id, dim, obstacle); });
   }

@@ -45,6 +45,30 @@ std::optional<Value> permuted_result(const Context& c) {
   return contraction(operand_of(product, 0), operand_of(product, 1), roles);
 }
 
+/// Whether a value is a view of windows.
+bool shows_windows(Value value) {
+  while (value.node().op->as<View>() && !is(value, ops::unfold)) value = operand_of(value);
+  return is(value, ops::unfold);
+}
+
+/// A sum along a dim is the same in reverse order. The gradient of a convolution multiplies by its kernel in reverse;
+/// windows, which are read by index anyway, are reversed instead, so that the kernel can be read in long runs.
+std::optional<Value> flipped_sum(const Context& c) {
+  if (c.node.op != &ops::contract) return std::nullopt;
+  const ContractionRoles roles = roles_of(c.node);
+  for (const bool left : {true, false}) {
+    const Value &flipped = c.operand(left ? 0 : 1), &other = c.operand(left ? 1 : 0);
+    if (!is(flipped, ops::flip) || shows_windows(flipped) || !shows_windows(other)) continue;
+    const std::string &labels = left ? roles.lhs : roles.rhs, &others = left ? roles.rhs : roles.lhs;
+    const char label = labels[static_cast<std::size_t>(flipped_dim(flipped.node()))];
+    const std::size_t at = others.find(label);
+    if (at == std::string::npos || roles.out.find(label) != std::string::npos) continue;
+    const Value kernel = operand_of(flipped), windows = flip(other, static_cast<int>(at));
+    return left ? contraction(kernel, windows, roles) : contraction(windows, kernel, roles);
+  }
+  return std::nullopt;
+}
+
 /// A value that is computed with two dims, parts[dim] and parts[dim + 1], which a reshape then merges.
 struct JoinedDim {
   Value parts;
@@ -163,6 +187,9 @@ constexpr Rule all_contract_rules[] = {
     {"permuted_result",
      "permute(contract(a, b)) -> contract(a, b) that writes in that order, where nothing else reads it",
      permuted_result},
+    {"flipped_sum",
+     "contract(flip(a), b) -> contract(a, flip(b)) along a summed dim, where b shows windows and a none",
+     flipped_sum},
     {"split_contracted", "contract(a, reshape(b)) -> contract(reshape(a), b) where b is computed with the dim in two",
      split_contracted},
     {"rename_labels", "contract's labels in order of appearance", rename_labels},

@@ -60,6 +60,9 @@ struct Range {
 /// Returns the range of a slice whose operand has this shape.
 Range range_of(const Node& slice, const Shape& shape);
 
+/// The dim that a flip reverses, counted from 0.
+int flipped_dim(const Node& flip);
+
 /// Whether the op changes the shape but not the row-major order of elements: view, reshape, unsqueeze, squeeze.
 bool keeps_order(const Op& op);
 

@@ -41,6 +41,8 @@ Range range_of(const Node& slice, const Shape& shape) {
   return {dim, bounds.start.unnamed(), bounds.stop.unnamed(), slice.attrs.get<std::int64_t>("step")};
 }
 
+int flipped_dim(const Node& flip) { return normalize_axis(flip.attrs.get<std::int64_t>("dim"), flip.type.rank()); }
+
 bool keeps_order(const Op& op) {
   return &op == &ops::view || &op == &ops::reshape || &op == &ops::unsqueeze || &op == &ops::squeeze;
 }
@@ -119,7 +121,7 @@ std::optional<Value> absorb_expand(const Context& c) {
   return c.builder.add(*c.node.op, operands, c.node.attrs);
 }
 
-std::optional<Value> add_split_bf16(const Context& c) {
+std::optional<Value> join_slices(const Context& c) {
   if (c.node.op != &ops::slice) return std::nullopt;
   const Shape shape = c.operand(0).shape();
   const Range outer = range_of(c.node, shape);
@@ -131,6 +133,23 @@ std::optional<Value> add_split_bf16(const Context& c) {
   return slice(base, outer.dim, inner.start + outer.start, inner.start + outer.stop, outer.step);
 }
 
+std::optional<Value> drop_flips(const Context& c) {
+  if (c.node.op != &ops::flip || !is(c.operand(0), ops::flip)) return std::nullopt;
+  if (flipped_dim(c.node) != flipped_dim(c.operand(0).node())) return std::nullopt;
+  return operand_of(c.operand(0));
+}
+
+/// Flips are the outermost views, where flipped_sum finds them.
+std::optional<Value> flip_last(const Context& c) {
+  const bool adds = c.node.op == &ops::unsqueeze, repeats = c.node.op == &ops::expand;
+  if ((!adds && !repeats) || !is(c.operand(0), ops::flip)) return std::nullopt;
+  const Value& flipped = c.operand(0);
+  int dim = flipped_dim(flipped.node());
+  if (repeats) dim += c.shape().rank() - flipped.rank();
+  if (adds && normalize_axis(c.node.attrs.get<std::int64_t>("dim"), c.shape().rank()) <= dim) ++dim;
+  return flip(c.builder.add(*c.node.op, {operand_of(flipped)}, c.node.attrs), dim);
+}
+
 constexpr Rule all_view_rules[] = {
     {"join_permutations", "permute(permute(x)) -> permute(x), transpose(x) or x; one form of each",
      join_permutations},
@@ -139,7 +158,9 @@ constexpr Rule all_view_rules[] = {
     {"drop_contiguous", "contiguous(x) -> x for a contiguous x", drop_contiguous},
     {"join_expands", "expand(expand(x)) -> expand(x); expand to x's own shape -> x", join_expands},
     {"absorb_expand", "add(expand(x), y) -> add(x, y), where y has the shape already", absorb_expand},
-    {"add_split_bf16", "slice(slice(x)) -> slice(x); slice of all of x -> x", add_split_bf16},
+    {"join_slices", "slice(slice(x)) -> slice(x); slice of all of x -> x", join_slices},
+    {"flip_last", "unsqueeze(flip(x)) -> flip(unsqueeze(x)); expand alike", flip_last},
+    {"drop_flips", "flip(flip(x)) -> x, of one dim", drop_flips},
 };
 
 }  // namespace

@@ -278,6 +278,33 @@ TEST_CASE("canonicalize: contractions", "[canonicalize]") {
           transposed + "%2 = exp %1 : f64[b, a, b]\noutput \"o\" %2\noutput \"p\" %1\n");
 }
 
+TEST_CASE("canonicalize: flips become the outermost views, and two of a dim cancel", "[canonicalize]") {
+  becomes("%1 = flip %x {dim=2}\n%2 = flip %1 {dim=-1}\noutput \"o\" %2\n", "output \"o\" %x\n");
+  becomes("%1 = flip %z {dim=1}\n%2 = unsqueeze %1 {dim=1}\n%3 = expand %2 {shape=[3, a, b, 2]}\noutput \"o\" %3\n",
+          "%1 = unsqueeze %z {dim=1} : f64[a, 1, 2]\n%2 = expand %1 {shape=[3, a, b, 2]} : f64[3, a, b, 2] strided\n"
+          "%3 = flip %2 {dim=3} : f64[3, a, b, 2] strided\noutput \"o\" %3\n");
+  stays("%1 = flip %x {dim=2}\n%2 = flip %1 {dim=1}\noutput \"o\" %2\n");
+}
+
+TEST_CASE("canonicalize: a matmul reverses windows instead of what they are multiplied by", "[canonicalize]") {
+  const std::string windows = "%1 = unfold %w {dim=1, size=2}\n%2 = flip %z {dim=1}\n";
+  becomes(windows + "%3 = contract %1, %2 {spec=\"axu,bu->xab\"}\noutput \"o\" %3\n",
+          "%1 = unfold %w {dim=1, size=2} : f64[a, 3, 2] strided\n%2 = flip %1 {dim=2} : f64[a, 3, 2] strided\n"
+          "%3 = contract %2, %z {spec=\"abc,dc->bad\"} : f64[3, a, a]\noutput \"o\" %3\n");
+  const auto keeps = [](const std::string& lines) {
+    return canonical_body(lines).find("flip %z") != std::string::npos;
+  };
+  // A dim of the result, no windows, and windows on both sides.
+  CHECK(
+      keeps("%1 = unfold %w {dim=1, size=2}\n%2 = flip %z {dim=0}\n%3 = contract %1, %2 {spec=\"axu,bu->xab\"}\n"
+            "output \"o\" %3\n"));
+  CHECK(keeps("%1 = flip %z {dim=1}\n%2 = contract %z, %1 {spec=\"au,bu->ab\"}\noutput \"o\" %2\n"));
+  const std::string both = canonical_body(
+      "%1 = unfold %w {dim=1, size=2}\n%2 = flip %1 {dim=2}\n%3 = contract %1, %2 "
+      "{spec=\"axu,byu->xayb\"}\noutput \"o\" %3\n");
+  CHECK(both.find("contract %1, %2") != std::string::npos);
+}
+
 TEST_CASE("canonicalize: a matmul contracts both dims of a computed operand that a view merges", "[canonicalize]") {
   const std::string computed = "%1 = view %x {shape=[a, b, 3, 2]}\n%2 = exp %1\n";
   const std::string product = canonical_body(computed +

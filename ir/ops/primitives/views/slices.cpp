@@ -85,6 +85,38 @@ constexpr AttrSpec slice_attrs[] = {
 };
 constexpr std::string_view slice_labels[] = {"dim_range", "slice_range", "slice_step"};
 
+// ---- flip
+
+TensorType flip_infer(const InferContext& ctx) {
+  TensorType result = ctx.operand(0);
+  const auto at = static_cast<std::size_t>(ctx.axis(ctx.attr<std::int64_t>("dim"), result.rank()));
+  result.strides.set(at, Dim(0) - result.strides[at]);
+  return result;
+}
+
+IndexMap flip_map(const Graph& graph, const Node& node) {
+  const TensorType& type = source(graph, node);
+  const int d = rules::normalize_axis(node.attrs.get<std::int64_t>("dim"), type.rank());
+  IndexMap map;
+  for (int i = 0; i < type.rank(); ++i)
+    map.components.push_back(
+        {.dim = i, .scale = i == d ? -1 : 1, .offset = i == d ? type.shape[i].unnamed() - Dim(1) : Dim(0)});
+  return map;
+}
+
+void flip_gradient(const GradientContext& g) {
+  g.set(0, ir::flip(g.grad, static_cast<int>(g.node.attrs.get<std::int64_t>("dim"))));
+}
+
+std::vector<Sample> flip_samples() {
+  const auto dim = [](std::int64_t d) { return Attributes{{"dim", d}}; };
+  return {view_sample({5, 2}, dim(0)), view_sample({2, 3, 4}, dim(-1)), view_sample({1, 3}, dim(0)),
+          view_sample({2, 0}, dim(1)), view_sample({3, 2}, dim(1), i64)};
+}
+
+constexpr AttrSpec flip_attrs[] = {{"dim", AttrKind::integer, true, {}, "the dim to reverse"}};
+constexpr std::string_view flip_labels[] = {"dim_range"};
+
 // ---- diagonal
 
 struct Pair {
@@ -157,6 +189,9 @@ constexpr std::string_view diagonal_labels[] = {"dim_range", "dim_repeat", "diag
 constinit const Op slice =
     view_op("slice", "the elements start, start + step, .. below stop of one dim, without a copy", slice_attrs,
             slice_labels, slice_infer, slice_map, slice_gradient, slice_samples);
+
+constinit const Op flip = view_op("flip", "the elements of a dim in reverse order, without a copy", flip_attrs,
+                                  flip_labels, flip_infer, flip_map, flip_gradient, flip_samples);
 
 constinit const Op diagonal =
     view_op("diagonal", "removes two dims of equal size and appends their diagonal as the last dim", diagonal_attrs,

@@ -60,6 +60,12 @@ Text slice_of(const OpExport& op) {
   return op.add("Slice", std::move(inputs));
 }
 
+/// From the last element to the first by -1; the stop is before the first of any size.
+Text flip_of(const OpExport& op) {
+  return op.add("Slice", {op[0], op.integers({-1}), op.integers({std::numeric_limits<std::int64_t>::min()}),
+                          op.integers({op.axis("dim", op.rank())}), op.integers({-1})});
+}
+
 Text unsqueeze_of(const OpExport& op) { return op.unsqueeze(op[0], {op.axis("dim", op.rank())}); }
 Text squeeze_of(const OpExport& op) {
   return op.add("Squeeze", {op[0], op.integers({op.axis("dim", op.rank() + 1)})});
@@ -108,6 +114,7 @@ std::span<const ExportRecord> view_exports() {
       {&ir::ops::permute, permute_of, "Transpose"},
       {&ir::ops::expand, expand_of, "Expand"},
       {&ir::ops::slice, slice_of, "Slice"},
+      {&ir::ops::flip, flip_of, "Slice"},
       {&ir::ops::view, reshape_of, "Reshape"},
       {&ir::ops::reshape, reshape_of, "Reshape"},
       {&ir::ops::contiguous, operand_of, "no node"},
