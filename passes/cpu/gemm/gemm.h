@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -177,6 +178,9 @@ struct GemmQuery {
   std::optional<std::int64_t> batch{}, m{}, n{}, k{};  ///< empty: known at run time only
   LaneAxis lhs_axis = LaneAxis::k, rhs_axis = LaneAxis::k;
   bool lhs_loadable = true, rhs_loadable = true;
+  /// Elements of a loadable left operand that are adjacent along its axis.
+  std::int64_t lhs_run = std::numeric_limits<std::int64_t>::max();
+  bool lhs_shared = false;      ///< all batches have the same left operand
   bool rhs_shared = false;      ///< all batches have the same right operand
   bool rhs_fixed = false;       ///< the right operand consists of parameters that the graph does not update
   bool rhs_kept = false;        ///< also, a packed copy of it persists between runs, so packing is free; same bits

@@ -75,6 +75,32 @@ std::map<int, Dim> shares_of(const PartOfK& part, const ProductOperands& operand
   return shares;
 }
 
+/// Returns the facts about a matmul with this epilogue.
+GemmQuery query_of(const CpuContext& lowering, const ProductOperands& operands, const ElementwiseProgram& epilogue) {
+  const ProductOperand &left = operands.left, &right = operands.right;
+  const Dim& n = operands.n;
+  return {.compute = operands.compute,
+          .cpu = lowering.cpu,
+          .tuned = lowering.tuned.products,
+          .batch = operands.batch.value(),
+          .m = operands.m.value(),
+          .n = n.value(),
+          .k = operands.k.value(),
+          .lhs_axis = left.axis,
+          .rhs_axis = right.axis,
+          .lhs_loadable = left.plain,
+          .rhs_loadable = right.plain,
+          .lhs_run = left.run,
+          .lhs_shared = left.shared,
+          .rhs_fixed = is_fixed_operand(lowering, operands, right, n),
+          .rhs_kept = is_kept_operand(lowering, operands, right, n),
+          .pairs = lowering.cpu.dot_pairs && operands.dtype == bf16,
+          .tiles = lowering.cpu.tiles && operands.dtype == bf16,
+          .split_bf16 = lowering.cpu.tiles && operands.dtype == f32,
+          .lhs_has_rows = left.has_rows,
+          .epilogue_small = epilogue.size() <= 6};
+}
+
 class ProductKernels {
  public:
   ProductKernels(const CpuContext& lowering, const Region& region)
@@ -83,25 +109,7 @@ class ProductKernels {
         epilogue_(region_program(lowering.graph, lowering.plan, region)) {}
 
   std::vector<KernelContext::Built> run() {
-    const Dim &batch = operands_.batch, &m = operands_.m, &n = operands_.n, &k = operands_.k;
-    const GemmQuery query{.compute = operands_.compute,
-                          .cpu = lowering_.cpu,
-                          .tuned = lowering_.tuned.products,
-                          .batch = batch.value(),
-                          .m = m.value(),
-                          .n = n.value(),
-                          .k = k.value(),
-                          .lhs_axis = operands_.left.axis,
-                          .rhs_axis = operands_.right.axis,
-                          .lhs_loadable = operands_.left.plain,
-                          .rhs_loadable = operands_.right.plain,
-                          .rhs_fixed = is_fixed_operand(lowering_, operands_, operands_.right, n),
-                          .rhs_kept = is_kept_operand(lowering_, operands_, operands_.right, n),
-                          .pairs = lowering_.cpu.dot_pairs && operands_.dtype == bf16,
-                          .tiles = lowering_.cpu.tiles && operands_.dtype == bf16,
-                          .split_bf16 = lowering_.cpu.tiles && operands_.dtype == f32,
-                          .lhs_has_rows = operands_.left.has_rows,
-                          .epilogue_small = epilogue_.size() <= 6};
+    const GemmQuery query = query_of(lowering_, operands_, epilogue_);
     const auto plans = lowering_.tuning ? candidate_plans(query, sizes_of_runs(lowering_.tuning->dims))
                                         : std::vector{plan_gemm(query)};
     const GemmPlan& plan = plans[lowering_.candidate];
@@ -163,7 +171,8 @@ class ProductKernels {
   int pack(bool left, const GemmPlan& plan, const PartOfK& part, std::vector<KernelContext::Built>& built) const {
     const GemmTile& tile = plan.tile;
     const ProductOperand& s = left ? operands_.left : operands_.right;
-    const Dim &batch = operands_.batch, &rows = left ? operands_.m : operands_.n, &k = part.size();
+    const Dim batch = s.shared ? Dim(1) : operands_.batch;
+    const Dim &rows = left ? operands_.m : operands_.n, &k = part.size();
     const PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
     const Dim elements =
@@ -242,6 +251,7 @@ class ProductKernels {
     if (packed >= 0) {
       context.declare(packed, plan.tile.packed(), true, false);
       o.packed = context.buffer(packed);
+      if (s.shared) o.packed_batch = [&context](Value) { return context.builder.index(0); };
     }
     if (!loads(packed, plan)) return o;
     emits.hoist(scope);

@@ -157,28 +157,39 @@ LoopIndices::Position LoopIndices::position(const Linear& form) {
   return p;
 }
 
+/// Returns the longest line of known size at the end of a group; an empty one if the last elements are not adjacent.
+LoopIndices::Line LoopIndices::line(const Linear& form, const IndexGroup& group) const {
+  Line found{group.dims.size(), 1};
+  for (std::size_t i = group.dims.size(); i-- > 0;) {
+    const Dim& dim = domain_[group.dims[i]];
+    if (!dim.is(1)) {
+      const auto size = dim.value();
+      if (!size || !coefficient(form, group.dims[i]).is(found.size)) break;
+      found.size *= *size;
+    }
+    found.first = i;
+  }
+  return found;
+}
+
 /// Returns the runs of adjacent elements in a vector whose lanes pass the ends of lines; nothing if there are too
 /// many, elements of a line are not adjacent, or another group varies faster, whose loop computes the positions of
 /// the lanes once for all of its elements. `base` is the part of the form that the other groups determine.
 std::vector<LoopIndices::Run> LoopIndices::runs(const Linear& form, std::size_t group, kernel::Value base) {
   constexpr int least_lanes = 8, most_runs = 4;  // otherwise it is faster to load single elements
   const IndexGroup& g = groups_[group];
-  std::size_t along = g.dims.size() - 1;
-  while (along > 0 && domain_[g.dims[along]].is(1)) --along;
-  const auto size = domain_[g.dims[along]].value();
-  if (group + 1 < groups_.size() || g.lanes < least_lanes || !size || *size < 2 ||
-      !coefficient(form, g.dims[along]).is(1))
-    return {};
-  const auto count = static_cast<int>((g.lanes - 2) / *size) + 2;
+  const auto [first, size] = line(form, g);
+  if (group + 1 < groups_.size() || g.lanes < least_lanes || size < 2) return {};
+  const auto count = static_cast<int>((g.lanes - 2) / size) + 2;
   if (count > most_runs) return {};
-  const kernel::Value start = component(group, along, false);
+  const kernel::Value start = g.base % size;
   std::vector<Run> found;
-  for (const std::vector<kernel::Value>& line : lines(group, along, count)) {
-    const std::int64_t before = static_cast<std::int64_t>(found.size()) * *size;
+  for (const std::vector<kernel::Value>& line : lines(group, first, count)) {
+    const std::int64_t before = static_cast<std::int64_t>(found.size()) * size;
     kernel::Value at = base;
     for (std::size_t i = 0; i < line.size(); ++i)
       if (const Dim& stride = coefficient(form, g.dims[i]); !stride.is(0)) at = at + line[i] * context_.dim(stride);
-    found.push_back({.base = at + (start - before), .end = before + *size - start});
+    found.push_back({.base = at + (start - before), .end = before + size - start});
   }
   return found;
 }
@@ -188,13 +199,14 @@ std::vector<LoopIndices::Run> LoopIndices::runs(const Linear& form, std::size_t 
 /// not exist takes thousands of cycles.
 const std::vector<std::vector<kernel::Value>>& LoopIndices::lines(std::size_t group, std::size_t dims, int count) {
   const IndexGroup& g = groups_[group];
-  if (lines_.empty()) {
-    lines_.emplace_back();
-    for (std::size_t i = 0; i < dims; ++i) lines_.back().push_back(component(group, i, false));
+  auto& lines = lines_[dims];
+  if (lines.empty()) {
+    lines.emplace_back();
+    for (std::size_t i = 0; i < dims; ++i) lines.back().push_back(component(group, i, false));
   }
-  while (static_cast<int>(lines_.size()) < count) {
+  while (static_cast<int>(lines.size()) < count) {
     kernel::Builder& b = context_.builder;
-    std::vector<kernel::Value> next = lines_.back();
+    std::vector<kernel::Value> next = lines.back();
     kernel::Value carry = b.index(1);
     for (std::size_t i = next.size(); i-- > 0;) {
       const kernel::Value size = context_.dim(domain_[g.dims[i]]);
@@ -206,9 +218,9 @@ const std::vector<std::vector<kernel::Value>>& LoopIndices::lines(std::size_t gr
       const kernel::Value past = size <= next[i];
       next[i] = b.select(past, b.index(0), next[i]), carry = b.select(past, b.index(1), b.index(0));
     }
-    lines_.push_back(std::move(next));
+    lines.push_back(std::move(next));
   }
-  return lines_;
+  return lines;
 }
 
 kernel::Value LoopIndices::value(const Linear& form) {

@@ -54,6 +54,12 @@ class LoopIndices {
   kernel::Value component(std::size_t group, std::size_t which, bool of_lanes);
   bool is_outermost(const IndexGroup& group, std::size_t which) const;
   bool wraps_once(const IndexGroup& group) const;
+  /// Adjacent elements of a form: the dims of a group from `first` on, `size` elements.
+  struct Line {
+    std::size_t first;
+    std::int64_t size;
+  };
+  Line line(const Linear& form, const IndexGroup& group) const;
   std::vector<Run> runs(const Linear& form, std::size_t group, kernel::Value base);
   const std::vector<std::vector<kernel::Value>>& lines(std::size_t group, std::size_t dims, int count);
   void add_wrapped_components(std::size_t group);
@@ -63,8 +69,8 @@ class LoopIndices {
   const Shape& domain_;
   std::vector<IndexGroup> groups_;
   std::map<std::tuple<std::size_t, std::size_t, bool>, kernel::Value> components_;
-  std::vector<std::vector<kernel::Value>>
-      lines_;  ///< by line of the lane group's vector: the indices along the dims before the lines
+  /// By the first dim of a line of the lane group: the indices along the dims before it, for each line of a vector.
+  std::map<std::size_t, std::vector<std::vector<kernel::Value>>> lines_;
 };
 
 }  // namespace lathe

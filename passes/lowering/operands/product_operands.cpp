@@ -144,6 +144,10 @@ ProductOperand ProductOperands::operand(int which, std::string free) const {
   const ElementwiseProgram& program = o.operand.program;
   const bool load = program.size() == 1 && program[0].kind == ElementwiseInstruction::Kind::load;
   o.plain = load && program[0].dtype == compute;
+  if (o.plain) o.run = contiguous_run(program[0].form, o.axis == LaneAxis::k ? o.k : o.rows, program.domain);
+  o.shared = std::ranges::none_of(o.batch, [&](int d) {
+    return !domain[d].is(1) && (program.depends[static_cast<std::size_t>(o.operand.result)] >> d & 1) != 0;
+  });
   o.scaled = scaled_numbers(o);
   o.has_rows = load && program[0].dtype == bf16 && lies_in_rows(o);
   return o;

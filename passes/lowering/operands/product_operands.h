@@ -17,6 +17,8 @@ struct ProductOperand {
   LaneAxis axis = LaneAxis::k;      ///< the axis along which more of its loads are contiguous
   DType compute = f32;
   bool plain = false;     ///< a single load of an element in the compute type
+  std::int64_t run = 0;   ///< plain: adjacent elements along `axis`, if known; otherwise a large number; none: 0
+  bool shared = false;    ///< all batches have the same elements
   bool has_rows = false;  ///< a single load of bf16, contiguous along k, with a fixed row stride
   /// Set if the element is a byte, converted, times a factor that is shared by `run` adjacent elements along k.
   /// `numbers` and `factor` are the instructions of both. k is a multiple of `run`. run == 0: the element has another

@@ -64,6 +64,20 @@ TEST_CASE("lines: dims before them, of size 1 and of unknown size, and lines of 
 })");
 }
 
+TEST_CASE("lines: several dims whose elements are adjacent are one line") {
+  const auto part = [](std::string_view from, std::string_view dtype) {
+    return fmt::format(R"(graph @g(input %x: {1}[n, 6, {0}]) {{
+  %1 = slice %x {{dim=1, start=1, stop=5}}
+  %2 = transpose %1 {{dim0=0, dim1=1}}
+  %3 = contiguous %2
+  output "y" %3
+}})",
+                       from, dtype);
+  };
+  for (const char* const from : {"3, 3", "1, 9", "2, 1, 5", "3, 5", "16, 1"})
+    for (const char* const dtype : {"f64", "f32"}) check(part(from, dtype), {.sizes = n_sizes});
+}
+
 TEST_CASE("lines: lanes in the padding of an image read nothing") {
   check(R"(graph @g(input %x: f64[n, 9, 9], input %d: f64[n, 9, 9]) {
   %1 = pad %x {dim=1, low=2, high=1}

@@ -89,6 +89,15 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
 /// Whether there is one right operand for all rows.
 bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
 
+/// The columns for which one left operand is read; nothing if only the run knows them.
+std::optional<std::int64_t> columns_of_left(const GemmQuery& query) {
+  if (!query.lhs_shared || at_most(query.batch, 1)) return query.n;
+  return query.batch && query.n ? std::optional(*query.batch * *query.n) : std::nullopt;
+}
+
+/// Whether there is one left operand for all columns.
+bool left_reused(const GemmQuery& query) { return query.lhs_shared || at_most(query.batch, 1); }
+
 /// Returns whether a packed copy of the right operand may pay off. A copy that exceeds all caches is written to
 /// memory and read back, so each task should pack its own part, unless enough rows share the copy to make this
 /// traffic negligible.
@@ -115,7 +124,9 @@ bool may_pack_left(const GemmQuery& query) {
   const ProductLimits& limits = query.tuned.limits;
   const std::int64_t large = limits.most_packed_left;
   const bool small = (!query.m || *query.m <= large) && (!query.k || *query.k <= large);
-  return reused(query) && query.lhs_axis == LaneAxis::k && small && query.n && *query.n > limits.computed_columns;
+  const std::optional<std::int64_t> columns = columns_of_left(query);
+  return left_reused(query) && query.lhs_axis == LaneAxis::k && small && columns &&
+         *columns > limits.computed_columns;
 }
 
 /// Whether tasks should pack a plain left operand, in whole cache lines, instead of reading it in place. If it is
@@ -133,6 +144,15 @@ bool distant_left(const GemmQuery& query) {
   const ProductLimits& limits = query.tuned.limits;
   return query.m && *query.m > limits.small_m && !at_most(query.n, limits.distant_columns) &&
          !at_most(query.k, limits.distant_columns);
+}
+
+/// Whether a plain left operand whose elements are adjacent in runs shorter than a vector, such as the transposed
+/// kernel of a convolution, should be copied first. Each block of columns would access its cache lines again.
+bool left_in_short_runs(const GemmQuery& query) {
+  const ProductLimits& limits = query.tuned.limits;
+  return query.lhs_axis == LaneAxis::k && query.lhs_run < query.cpu.vectors.lanes(query.compute) &&
+         left_reused(query) && query.m && *query.m >= limits.scattered_least && query.k &&
+         *query.k >= limits.scattered_least && !at_most(columns_of_left(query), limits.scattered_columns);
 }
 
 /// Returns the scratch bytes of a task: sums between blocks of k, or of two row blocks, and the operands that it
@@ -357,7 +377,8 @@ GemmPlan choose_plan(const GemmQuery& query) {
   plan.rhs = Source::loaded;
   if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
   if (scattered_left(query)) plan.lhs = Source::loaded;
-  if (plan.lhs == Source::direct && distant_left(query)) return with_packed_left(plan, query);
+  if (plan.lhs == Source::direct && (distant_left(query) || left_in_short_runs(query)))
+    return with_packed_left(plan, query);
   if (plan.lhs == Source::loaded) {
     plan.rhs = may_pack_right(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);

@@ -70,6 +70,8 @@ struct ProductLimits {
   std::int64_t packed_rows = 2048;       ///< minimum rows that amortize a packed copy through memory
   std::int64_t computed_columns = 256;   ///< more columns amortize a packed copy of a computed left operand
   std::int64_t distant_columns = 256;    ///< more columns, and as much k, amortize a copy of a distant left operand
+  std::int64_t scattered_columns = 96;   ///< more columns amortize a copy of a left operand with short runs,
+  std::int64_t scattered_least = 64;     ///< of at least that many rows, and as much k
   std::int64_t direct_columns = 64;      ///< maximum columns of a batch's right operand that is read in place
   std::int64_t dots_depth = 256;         ///< minimum k for which dot products amortize the sum over lanes
   std::int64_t dots_rows = 32;           ///< maximum rows of dot products with at least dots_depth k
