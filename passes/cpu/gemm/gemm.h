@@ -135,6 +135,7 @@ struct GemmPlan {
   GemmStrategy strategy = GemmStrategy::blocked;
   GemmTile tile;
   Source lhs = Source::loaded, rhs = Source::packed;
+  bool copies_left = false;  ///< the direct left operand is a copy by emit_copy_rows
   /// Number of equal splits of k. Separate tasks sum each split, and their sums are added in order.
   int splits = 1;
   /// Depth of a panel, or 0. A known k is processed in panels, in order. Both operands are packed for each panel, so
@@ -226,6 +227,10 @@ void emit_pack_lhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& si
 /// are undefined.
 void emit_pack_rhs(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer packed,
                    LaneAxis axis, const LoadOperand& load);
+
+/// Copies an operand that is read along k: copy[batch][row][k]. Parallel over batch x rows.
+void emit_copy_rows(kernel::Builder& b, const GemmTile& tile, const PackSizes& sizes, kernel::Buffer copy,
+                    LaneAxis axis, const LoadOperand& load);
 
 /// Size of a workspace, as coefficients of a polynomial upper bound: batch * (rows + extra_rows) * (k + unit_of_k -
 /// 1) * terms elements. Allocate the bound, or the exact number if it is known.

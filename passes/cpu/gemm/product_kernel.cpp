@@ -101,6 +101,19 @@ GemmQuery query_of(const CpuContext& lowering, const ProductOperands& operands, 
           .epilogue_small = epilogue.size() <= 6};
 }
 
+/// Returns the copy of the left operand, which is read in place.
+GemmOperand copied_left(KernelContext& context, const ProductOperands& operands, int copy) {
+  context.declare(copy, operands.compute, true, false);
+  const kernel::Buffer buffer = context.buffer(copy);
+  const Value rows = context.dim(operands.m), depth = context.dim(operands.k);
+  const bool shared = operands.left.shared;
+  return {.load = [&b = context.builder, buffer, rows, depth, shared](Value batch, Value row, Value k, LaneAxis axis,
+                                                                      int lanes, Value mask) {
+    LATHE_ASSERT(lanes == 1 || axis == LaneAxis::k);
+    return b.load(buffer, (shared ? row : batch * rows + row) * depth + k, lanes, mask);
+  }};
+}
+
 class ProductKernels {
  public:
   ProductKernels(const CpuContext& lowering, const Region& region)
@@ -139,7 +152,7 @@ class ProductKernels {
   void build(const GemmPlan& plan, std::vector<KernelContext::Built>& built, int right = -1) const {
     if (plan.panel > 0) return panels(plan, built);
     const PartOfK all(operands_.k);
-    const int lhs_packed = plan.lhs == Source::packed ? pack(true, plan, all, built) : -1;
+    const int lhs_packed = plan.lhs == Source::packed || plan.copies_left ? pack(true, plan, all, built) : -1;
     const int rhs_packed = right >= 0 || plan.rhs != Source::packed ? right : pack(false, plan, all, built);
     const int sums = plan.splits > 1
                          ? lowering_.workspace(
@@ -167,13 +180,14 @@ class ProductKernels {
     };
   }
 
-  /// Packs an operand, or a panel of it, into a new workspace.
+  /// Packs or copies an operand, or packs a panel of it, into a new workspace.
   int pack(bool left, const GemmPlan& plan, const PartOfK& part, std::vector<KernelContext::Built>& built) const {
     const GemmTile& tile = plan.tile;
     const ProductOperand& s = left ? operands_.left : operands_.right;
     const Dim batch = s.shared ? Dim(1) : operands_.batch;
     const Dim &rows = left ? operands_.m : operands_.n, &k = part.size();
-    const PackedExtent extent = left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
+    const bool copies = left && plan.copies_left;
+    const PackedExtent extent = copies ? PackedExtent{} : left ? packed_lhs_extent(tile) : packed_rhs_extent(tile);
     const bool known = batch.value() && rows.value() && k.value();
     const Dim elements =
         known ? Dim(extent.exact(*batch.value(), *rows.value(), *k.value()))
@@ -181,7 +195,10 @@ class ProductKernels {
     const auto& buffer = known && !part.is_panel() && is_kept_operand(lowering_, operands_, s, rows)
                              ? lowering_.kept
                              : lowering_.workspace;
-    const int packed = buffer(tile.packed(), elements, left ? "packed left operand" : "packed right operand");
+    const int packed = buffer(tile.packed(), elements,
+                              copies ? "copied left operand"
+                              : left ? "packed left operand"
+                                     : "packed right operand");
     KernelContext context(left ? "pack_lhs" : "pack_rhs", left ? KernelRole::pack_left : KernelRole::pack_right);
     part.declare(context);
     context.touches(shares_of(part, operands_, lowering_));
@@ -193,8 +210,8 @@ class ProductKernels {
     PackSizes sizes{context.dim(batch), context.dim(rows), {}, lowering_.tuned.products.packing};
     const LoadOperand load = part.from_start(context, loader(emitter, s, top));
     sizes.k = part.size(context);
-    const auto emit_pack = left ? emit_pack_lhs : emit_pack_rhs;
-    emit_pack(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
+    const auto emit = copies ? emit_copy_rows : left ? emit_pack_lhs : emit_pack_rhs;
+    emit(context.builder, tile, sizes, context.buffer(packed), s.axis, load);
     built.push_back(context.finish());
     built.back().launch.work = k * Dim(extent.micro_panel * s.operand.program.work());
     return packed;
@@ -299,7 +316,9 @@ class ProductKernels {
     ElementwiseEmitter right_loads(context, operands_.right.operand.program, lowering_.buffer_of);
     Scope top(emitter, {}), left_top(left_loads, {}), right_top(right_loads, {});
     if (ends) emitter.hoist(top);
-    const GemmOperand lhs = operand(context, plan, part, operands_.left, with.lhs, left_loads, left_top);
+    const GemmOperand lhs = plan.copies_left
+                                ? copied_left(context, operands_, with.lhs)
+                                : operand(context, plan, part, operands_.left, with.lhs, left_loads, left_top);
     const GemmOperand rhs = operand(context, plan, part, operands_.right, with.rhs, right_loads, right_top);
     const GemmSizes all = sizes(context, part);
     if (part.is_panel())

@@ -92,10 +92,13 @@ TEST_CASE("plans compute few last columns separately only if that is faster") {
   CHECK(with([](Query q) { q.k = 64; }) == 1);
   CHECK(with([](Query q) { q.k = 16, q.n = 66; }) == 0);  // horizontal sums would take too long
   CHECK(with([](Query q) { q.k = 5000; }) == 0);          // more than is copied
+  CHECK(with([](Query q) { q.k = 5000, q.m = 512; }) == 1);
+  CHECK(with([](Query q) { q.k = 8200, q.m = 512; }) == 0);
   CHECK(with([](Query q) { q.k = {}; }) == 0);
   CHECK(with([](Query q) { q.lhs_loadable = false; }) == 0);
   CHECK(with([](Query q) { q.compute = f64; }) == 1);
   CHECK(with([](Query q) { q.cpu = test::cpu_with(256); }) == 1);
+  CHECK(with([](Query q) { q.lhs_run = 9, q.m = 512; }) == 1);                // of a copy
   CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.m = 5000; }) == 0);  // packed in tasks
   // With lanes along the rows of the left operand there are no horizontal sums or copies.
   CHECK(with([](Query q) { q.lhs_axis = LaneAxis::row, q.k = {}; }) == 1);

@@ -108,6 +108,8 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
                                                      .rhs_axis = axis(1),
                                                      .lhs_loadable = !is(2),
                                                      .rhs_loadable = !is(2) || !is(0),
+                                                     .lhs_run = is(1) && !is(3) ? 1 << 30 : 9,
+                                                     .lhs_shared = is(3),
                                                      .rhs_shared = is(3),
                                                      .rhs_fixed = is(3) && is(5),
                                                      .rhs_kept = is(3) && is(5),
@@ -118,10 +120,10 @@ std::vector<std::int64_t> numbers_of_plans(const CpuInfo& cpu, const ProductSize
                {std::int64_t{plan.tile.mr}, std::int64_t{plan.tile.nv}, std::int64_t{plan.tile.kc},
                 std::int64_t{plan.tile.mc}, std::int64_t{plan.tile.nc}, static_cast<std::int64_t>(plan.lhs),
                 static_cast<std::int64_t>(plan.rhs), static_cast<std::int64_t>(plan.strategy),
-                std::int64_t{plan.splits}, std::int64_t{plan.panel}, std::int64_t{plan.prefetch_right},
-                std::int64_t{plan.register_epilogue}, std::int64_t{plan.columns_in_turn}, plan.overlap_depth,
-                std::int64_t{plan.remainder}, std::int64_t{plan.prefetch_steps}, plan.least_rows,
-                std::int64_t{plan.start_rows}})
+                std::int64_t{plan.copies_left}, std::int64_t{plan.splits}, std::int64_t{plan.panel},
+                std::int64_t{plan.prefetch_right}, std::int64_t{plan.register_epilogue},
+                std::int64_t{plan.columns_in_turn}, plan.overlap_depth, std::int64_t{plan.remainder},
+                std::int64_t{plan.prefetch_steps}, plan.least_rows, std::int64_t{plan.start_rows}})
             numbers.push_back(number);
         }
   return numbers;

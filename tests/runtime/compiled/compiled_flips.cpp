@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <catch2/catch.hpp>
 
 #include "passes/pipeline/pipeline.h"
@@ -78,17 +80,21 @@ TEST_CASE("flips: a state that is replaced by its own elements in reverse order 
 }
 
 TEST_CASE("flips: a matmul with a transposed kernel whose runs are short copies it once for all images") {
-  constexpr const char* text = R"(graph @g(input %w: f32[64, 64, 3, 3], input %y: f32[4, 64, 9, 9]) {
-  %1 = transpose %w {dim0=0, dim1=1}
-  %2 = flip %1 {dim=2}
-  %3 = flip %2 {dim=3}
-  %4 = conv %y, %3 {stride=[1, 1], low=[1, 1], high=[1, 1], dilation=[1, 1]}
+  const auto gradient = [](int channels) {
+    return fmt::format(R"(graph @g(input %w: f32[64, {0}, 3, 3], input %y: f32[4, 64, 9, 9]) {{
+  %1 = transpose %w {{dim0=0, dim1=1}}
+  %2 = flip %1 {{dim=2}}
+  %3 = flip %2 {{dim=3}}
+  %4 = conv %y, %3 {{stride=[1, 1], low=[1, 1], high=[1, 1], dilation=[1, 1]}}
   output "x" %4
-})";
-  check(text, {.tolerance = 1e-4});
-  const ir::Graph graph = ir::run_pipeline(test::parse(text), ir::default_pipeline()).graph;
+}})",
+                       channels);
+  };
+  for (const int channels : {63, 64, 75}) check(gradient(channels), {.tolerance = 1e-4});
+  const ir::Graph graph = ir::run_pipeline(test::parse(gradient(64)), ir::default_pipeline()).graph;
   const Program program = lower_cpu(graph, *find_cpu_info("x86-64-v4"));
   REQUIRE(program.launches.size() == 2);
-  const ProgramBuffer& packed = program.buffers.at(static_cast<std::size_t>(program.launches[0].buffers.back()));
-  CHECK(packed.elements.value() == 64 * 64 * 9);
+  const ProgramBuffer& copied = program.buffers.at(static_cast<std::size_t>(program.launches[0].buffers.back()));
+  CHECK(copied.name == "copied left operand");
+  CHECK(copied.elements.value() == 64 * 64 * 9);
 }

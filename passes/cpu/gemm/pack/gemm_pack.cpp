@@ -242,6 +242,22 @@ void emit_pack_rhs(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buf
   emit_pack(b, tile, sizes, packed, axis, load, tile.panel_step());
 }
 
+void emit_copy_rows(Builder& b, const GemmTile& tile, const PackSizes& sizes, Buffer copy, LaneAxis axis,
+                    const LoadOperand& load) {
+  LATHE_ASSERT(axis == LaneAxis::k);
+  const int lanes = tile.lanes;
+  const Value whole = sizes.k / lanes * lanes;
+  b.parallel_for(0, sizes.batch * sizes.rows, 1, [&](Value task) {
+    const auto put = [&](Value k, Value mask) {
+      const Value elements = load(task / sizes.rows, task % sizes.rows, k, LaneAxis::k, lanes, mask);
+      b.store(copy, task * sizes.k + k, elements, mask);
+    };
+    for_unrolled(b, b.index(0), whole / lanes, 2, [&](Value i) { put(i * lanes, {}); });
+    if (known_multiple(b, sizes.k, lanes)) return;
+    b.if_(whole < sizes.k, [&] { put(whole, b.tail_mask(sizes.k - whole, lanes)); });
+  });
+}
+
 namespace {
 PackedExtent extent(const GemmTile& tile, int micro_panel) {
   return {.extra_rows = micro_panel - 1,

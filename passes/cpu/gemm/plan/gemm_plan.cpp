@@ -89,10 +89,9 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
 /// Whether there is one right operand for all rows.
 bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
 
-/// The columns for which one left operand is read; nothing if only the run knows them.
+/// The columns for which one left operand is read, as far as they are known; nothing for an unknown n.
 std::optional<std::int64_t> columns_of_left(const GemmQuery& query) {
-  if (!query.lhs_shared || at_most(query.batch, 1)) return query.n;
-  return query.batch && query.n ? std::optional(*query.batch * *query.n) : std::nullopt;
+  return query.n && query.lhs_shared && query.batch ? std::optional(*query.batch * *query.n) : query.n;
 }
 
 /// Whether there is one left operand for all columns.
@@ -197,7 +196,8 @@ void fit_scratch(GemmPlan& plan, const GemmQuery& query) {
 int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
-  constexpr std::int64_t most_copied = 4096;  // in scratch, which the kernel IR limits
+  const bool many = query.m && *query.m > query.tuned.limits.small_m;  // rows to copy the columns for
+  const std::int64_t most_copied = many ? 8192 : 4096;                 // in scratch, which the kernel IR limits
   const std::int64_t most_vectors = query.tuned.limits.remainder_vectors;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
   if (!query.lhs_loadable || query.pairs || at_most(query.m, query.tuned.limits.gemv_rows)) return 0;
@@ -265,6 +265,8 @@ GemmPlan plan_gemm(const GemmQuery& query) {
       plan.remainder = remainder;
     else
       plan = choose_plan(q);
+    plan.copies_left =
+        plan.strategy == GemmStrategy::blocked && plan.lhs == Source::direct && left_in_short_runs(query);
     fit_scratch(plan, q);
     plan.cores = q.cpu.cores;
     plan.start_rows = start_rows(plan, q);
@@ -377,8 +379,7 @@ GemmPlan choose_plan(const GemmQuery& query) {
   plan.rhs = Source::loaded;
   if (plan.lhs == Source::loaded && may_pack_left(query)) plan.lhs = Source::packed;
   if (scattered_left(query)) plan.lhs = Source::loaded;
-  if (plan.lhs == Source::direct && (distant_left(query) || left_in_short_runs(query)))
-    return with_packed_left(plan, query);
+  if (plan.lhs == Source::direct && distant_left(query)) return with_packed_left(plan, query);
   if (plan.lhs == Source::loaded) {
     plan.rhs = may_pack_right(query) ? Source::packed : Source::loaded;
     plan.rhs == Source::packed ? fit_loaded_left(plan.tile, query) : fit_loaded(plan.tile, query);
@@ -489,6 +490,7 @@ std::string to_string(const GemmPlan& plan) {
   };
   const GemmTile& tile = plan.tile;
   std::string parts = plan.splits > 1 ? fmt::format(", {} splits", plan.splits) : "";
+  if (plan.copies_left) parts += ", left copied";
   if (plan.prefetch_right) parts += ", right prefetched";
   if (plan.panel > 0) parts += fmt::format(", panels of {}", plan.panel);
   return fmt::format("{}x{} tiles{}, tasks of {}x{}, {} deep{}{}{}", tile.mr, tile.n_step(),
