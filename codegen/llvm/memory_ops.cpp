@@ -1,5 +1,7 @@
 #include "codegen/llvm/memory_ops.h"
 
+#include <cstdlib>
+
 #include "ir/hardware/memory_units.h"
 #include "ir/support/error.h"
 
@@ -99,8 +101,38 @@ Value* MemoryOps::lane_index(Value* base, Value* stride, int lane) {
   return b_.CreateAdd(base, b_.CreateMul(stride, llvm::ConstantInt::getSigned(stride->getType(), lane)));
 }
 
-/// Without a mask, emits one scalar load per lane: gather instructions are not faster on any CPU.
+/// Loads the elements between the first and the last lane as vectors, and picks the lanes. |stride| is 1 or 2. The
+/// second of two vectors starts at the last element of the first, so that nothing beyond the last lane is read.
+Value* MemoryOps::load_and_pick(const MemoryAccess& access, Value* base, std::int64_t stride) {
+  const int lanes = access.lanes, step = static_cast<int>(std::abs(stride));
+  const auto position = [&](int lane) { return step * (stride < 0 ? lanes - 1 - lane : lane); };
+  Value* first = stride < 0 ? lane_index(base, b_.getInt64(static_cast<std::uint64_t>(stride)), lanes - 1) : base;
+  llvm::SmallVector<int, 64> picked(static_cast<std::size_t>(lanes));
+  for (int lane = 0; lane < lanes; ++lane) {
+    const int at = position(lane);
+    picked[static_cast<std::size_t>(lane)] = at < lanes ? at : at + 1;
+  }
+  const auto vector = [&](int number) {
+    MemoryAccess part = access;
+    if (access.mask) {
+      llvm::SmallVector<int, 64> from(static_cast<std::size_t>(lanes), lanes);  // no lane: false
+      for (int lane = 0; lane < lanes; ++lane)
+        if (const int at = picked[static_cast<std::size_t>(lane)] - number * lanes; at >= 0 && at < lanes)
+          from[static_cast<std::size_t>(at)] = lane;
+      part.mask = b_.CreateShuffleVector(access.mask, llvm::Constant::getNullValue(access.mask->getType()), from);
+    }
+    return load(part, number == 0 ? first : lane_index(first, b_.getInt64(1), lanes - 1));
+  };
+  Value* low = vector(0);
+  return b_.CreateShuffleVector(low, step == 1 ? llvm::PoisonValue::get(low->getType()) : vector(1), picked);
+}
+
+/// Without a mask, and for other strides than -1, 2 and -2, emits one scalar load per lane: gather instructions are
+/// not faster on any CPU.
 Value* MemoryOps::load_strided(const MemoryAccess& access, Value* base, Value* stride) {
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(stride);
+  if (const std::int64_t by = known ? known->getSExtValue() : 0; access.lanes > 1 && (by == -1 || std::abs(by) == 2))
+    return load_and_pick(access, base, by);
   if (access.mask) return gather(access, ramp(base, stride, access.lanes));
   Value* result = llvm::PoisonValue::get(in_memory(access));
   for (int lane = 0; lane < access.lanes; ++lane) {

@@ -42,6 +42,7 @@ class MemoryOps {
   llvm::Align alignment(const MemoryAccess& access);
   llvm::Value* from_memory(const MemoryAccess& access, llvm::Value* value);
   llvm::Value* to_memory(const MemoryAccess& access, llvm::Value* value);
+  llvm::Value* load_and_pick(const MemoryAccess& access, llvm::Value* base, std::int64_t stride);
   llvm::Value* lane_index(llvm::Value* base, llvm::Value* stride, int lane);
 
   llvm::IRBuilder<>& b_;

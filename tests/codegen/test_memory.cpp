@@ -101,6 +101,24 @@ TEST_CASE("strided and gathered accesses of every dtype") {
   }
 }
 
+TEST_CASE("loads at small strides of every dtype, with every mask of the first lanes") {
+  for (const DType dtype : real_dtypes)
+    for (const std::int64_t stride : {-3, -2, -1, 0, 1, 2, 3})
+      for (const int lanes : {2, 8, 16}) {
+        Builder b(fmt::format("stride_{}_{}_{}", stride + 3, lanes, name(dtype)));
+        const Buffer x = b.buffer("x", dtype, Access::read), y = b.buffer("y", dtype, Access::write);
+        const std::int64_t extent = (stride < 0 ? -stride : stride) * (lanes - 1) + 1;
+        const Value first = b.index(stride < 0 ? extent - 1 : 0);
+        b.parallel_for(0, lanes + 2, 1, [&](Value active) {
+          const auto copy = [&](Value mask) {
+            b.store(y, active * lanes, b.load_strided(x, first, b.index(stride), lanes, mask));
+          };
+          b.if_(active <= lanes, [&] { copy(b.tail_mask(active, lanes)); }, [&] { copy({}); });
+        });
+        compare(b.finish(), {samples(dtype, extent, 5), Data(dtype, (lanes + 2) * lanes)}, {});
+      }
+}
+
 TEST_CASE("a prefetch inside or outside a buffer does not change results") {
   Builder b("prefetched");
   Buffer x = b.buffer("x", f32, Access::read), y = b.buffer("y", f32, Access::write);

@@ -137,7 +137,10 @@ kernel::Value ElementwiseEmitter::load_runs(kernel::Buffer buffer, const std::ve
   for (const LoopIndices::Run& run : runs) {
     const kernel::Value until = b.tail_mask(run.end, lanes);
     const kernel::Value inside = earlier ? until && kernel::logical_not(*earlier) : until;
-    const kernel::Value loaded = b.load(buffer, run.base, lanes, both(inside, mask));
+    const kernel::Value active = both(inside, mask);
+    const kernel::Value loaded = run.stride == 1
+                                     ? b.load(buffer, run.base, lanes, active)
+                                     : b.load_strided(buffer, run.base, b.index(run.stride), lanes, active);
     value = value ? b.select(*earlier, *value, loaded) : loaded;
     earlier = until;
   }

@@ -157,14 +157,14 @@ LoopIndices::Position LoopIndices::position(const Linear& form) {
   return p;
 }
 
-/// Returns the longest line of known size at the end of a group; an empty one if the last elements are not adjacent.
+/// Returns the longest line of known size and stride at the end of a group; an empty one if there is none.
 LoopIndices::Line LoopIndices::line(const Linear& form, const IndexGroup& group) const {
-  Line found{group.dims.size(), 1};
+  Line found{group.dims.size(), 1, merged_stride(form, group.dims, domain_).value().value_or(0)};
   for (std::size_t i = group.dims.size(); i-- > 0;) {
     const Dim& dim = domain_[group.dims[i]];
     if (!dim.is(1)) {
       const auto size = dim.value();
-      if (!size || !coefficient(form, group.dims[i]).is(found.size)) break;
+      if (!size || !coefficient(form, group.dims[i]).is(found.size * found.stride)) break;
       found.size *= *size;
     }
     found.first = i;
@@ -172,13 +172,14 @@ LoopIndices::Line LoopIndices::line(const Linear& form, const IndexGroup& group)
   return found;
 }
 
-/// Returns the runs of adjacent elements in a vector whose lanes pass the ends of lines; nothing if there are too
-/// many, elements of a line are not adjacent, or another group varies faster, whose loop computes the positions of
-/// the lanes once for all of its elements. `base` is the part of the form that the other groups determine.
+/// Returns the runs in a vector whose lanes pass the ends of lines; nothing if there are too many, elements of a line
+/// are far apart, or another group varies faster, whose loop computes the positions of the lanes once for all of its
+/// elements. `base` is the part of the form that the other groups determine.
 std::vector<LoopIndices::Run> LoopIndices::runs(const Linear& form, std::size_t group, kernel::Value base) {
-  constexpr int least_lanes = 8, most_runs = 4;  // otherwise it is faster to load single elements
+  constexpr int least_lanes = 8;  // otherwise it is faster to load single elements
   const IndexGroup& g = groups_[group];
-  const auto [first, size] = line(form, g);
+  const auto [first, size, stride] = line(form, g);
+  const int most_runs = stride == 1 || stride == -1 ? 4 : stride == 2 ? 2 : 0;
   if (group + 1 < groups_.size() || g.lanes < least_lanes || size < 2) return {};
   const auto count = static_cast<int>((g.lanes - 2) / size) + 2;
   if (count > most_runs) return {};
@@ -188,8 +189,8 @@ std::vector<LoopIndices::Run> LoopIndices::runs(const Linear& form, std::size_t 
     const std::int64_t before = static_cast<std::int64_t>(found.size()) * size;
     kernel::Value at = base;
     for (std::size_t i = 0; i < line.size(); ++i)
-      if (const Dim& stride = coefficient(form, g.dims[i]); !stride.is(0)) at = at + line[i] * context_.dim(stride);
-    found.push_back({.base = at + (start - before), .end = before + size - start});
+      if (const Dim& step = coefficient(form, g.dims[i]); !step.is(0)) at = at + line[i] * context_.dim(step);
+    found.push_back({.base = at + (start - before) * stride, .end = before + size - start, .stride = stride});
   }
   return found;
 }

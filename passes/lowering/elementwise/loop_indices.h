@@ -24,9 +24,10 @@ class LoopIndices {
   LoopIndices(KernelContext& context, const Shape& domain, std::vector<IndexGroup> groups)
       : context_(context), domain_(domain), groups_(std::move(groups)) {}
 
-  /// The lanes of a vector before `end` that are in no earlier run. The element of lane i is at base + i.
+  /// The lanes of a vector before `end` that are in no earlier run. The element of lane i is at base + i * stride.
   struct Run {
     kernel::Value base, end;  ///< i64; `end` may be outside of the vector
+    std::int64_t stride = 1;
   };
   /// Value of a linear form: `base + lane * stride`, or a vector of positions if the dims of the lane group do not
   /// merge into one stride.
@@ -35,8 +36,8 @@ class LoopIndices {
     Dim stride = 0;                       ///< between lanes
     bool differs_by_vector = false;       ///< base is valid only if a lane of this vector is inside the domain
     std::optional<kernel::Value> vector;  ///< i64, one per lane; replaces base and stride
-    /// Set with `vector` if the lanes are at most a few runs of adjacent elements, which are faster to load than
-    /// single elements. The lanes of a vector continue in the next line if they pass the end of one.
+    /// Set with `vector` if the lanes are at most a few runs of elements at a small stride, which are faster to load
+    /// than single elements. The lanes of a vector continue in the next line if they pass the end of one.
     std::vector<Run> runs = {};
   };
   Position position(const Linear& form);
@@ -54,10 +55,10 @@ class LoopIndices {
   kernel::Value component(std::size_t group, std::size_t which, bool of_lanes);
   bool is_outermost(const IndexGroup& group, std::size_t which) const;
   bool wraps_once(const IndexGroup& group) const;
-  /// Adjacent elements of a form: the dims of a group from `first` on, `size` elements.
+  /// Elements of a form at one stride: the dims of a group from `first` on, `size` elements.
   struct Line {
     std::size_t first;
-    std::int64_t size;
+    std::int64_t size, stride;
   };
   Line line(const Linear& form, const IndexGroup& group) const;
   std::vector<Run> runs(const Linear& form, std::size_t group, kernel::Value base);

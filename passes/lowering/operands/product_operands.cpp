@@ -19,6 +19,16 @@ std::int64_t contiguous_run(const Linear& form, const std::vector<int>& dims, co
   return run == 1 ? 0 : run;
 }
 
+/// Returns contiguous_run(); half of it if the stride is 2, as in windows with a step, because two vectors are then
+/// loaded for one.
+std::int64_t loadable_run(const Linear& form, const std::vector<int>& dims, const Shape& domain) {
+  if (!LoopIndices::merged_stride(form, dims, domain).is(2)) return contiguous_run(form, dims, domain);
+  Linear halved = form;
+  for (const int d : dims)
+    if (const auto half = form.coefficients[d].divided_by(2)) halved.coefficients[d] = *half;
+  return contiguous_run(halved, dims, domain) / 2;
+}
+
 /// The axis along which more of the operand's loads are contiguous. Windows are contiguous along both; the longer run
 /// decides.
 LaneAxis contiguous_axis(const ProductOperand& o) {
@@ -26,8 +36,8 @@ LaneAxis contiguous_axis(const ProductOperand& o) {
   const ElementwiseProgram& program = o.operand.program;
   for (const ElementwiseInstruction& i : program.code) {
     if (i.kind != ElementwiseInstruction::Kind::load) continue;
-    const std::int64_t along_rows = contiguous_run(i.form, o.rows, program.domain),
-                       along_k = contiguous_run(i.form, o.k, program.domain);
+    const std::int64_t along_rows = loadable_run(i.form, o.rows, program.domain),
+                       along_k = loadable_run(i.form, o.k, program.domain);
     if (along_rows != along_k) votes += along_rows > along_k ? 1 : -1;
   }
   return votes > 0 ? LaneAxis::row : LaneAxis::k;

@@ -25,6 +25,16 @@ std::string sum_of_part(int height, int width, std::string_view dtype) {
                      height + 2, width + 1, dtype, height + 3, width + 2);
 }
 
+/// Sums every step-th column of images.
+std::string sum_of_every(int step, int columns) {
+  return fmt::format(R"(graph @g(input %x: f32[n, 9, {0}]) {{
+  %1 = slice %x {{dim=2, start=0, stop={1}, step={2}}}
+  %2 = sum %1 {{dims=[1, 2]}}
+  output "y" %2
+}})",
+                     columns + 4, columns, step);
+}
+
 bool gathers(const std::string& text) {
   const ir::Graph graph = ir::run_pipeline(test::parse(text), ir::default_pipeline()).graph;
   const Program program = lower_cpu(graph, *find_cpu_info("x86-64-v4"));
@@ -64,6 +74,21 @@ TEST_CASE("lines: dims before them, of size 1 and of unknown size, and lines of 
 })");
 }
 
+TEST_CASE("lines: every second element, and elements in reverse order") {
+  for (const int columns : {4, 14, 28, 30, 32, 34, 56})
+    check(sum_of_every(2, columns), {.sizes = n_sizes, .tolerance = 1e-5});
+  for (const int width : {5, 7, 15, 16, 28})
+    check(fmt::format(R"(graph @g(input %x: f64[n, 9, {0}], input %d: f64[n, 9, {1}]) {{
+  %1 = slice %x {{dim=2, start=1, stop={2}}}
+  %2 = flip %1 {{dim=2}}
+  %3 = mul %2, %d
+  %4 = sum %3 {{dims=[1, 2]}}
+  output "y" %4
+}})",
+                      width + 2, width, width + 1),
+          {.sizes = n_sizes});
+}
+
 TEST_CASE("lines: several dims whose elements are adjacent are one line") {
   const auto part = [](std::string_view from, std::string_view dtype) {
     return fmt::format(R"(graph @g(input %x: {1}[n, 6, {0}]) {{
@@ -95,9 +120,13 @@ TEST_CASE("lines: vectors load runs of elements unless there are many, or elemen
   CHECK(!gathers(sum_of_part(9, 28, "f32")));
   CHECK(!gathers(sum_of_part(9, 7, "f32")));
   CHECK(gathers(sum_of_part(9, 3, "f32")));
-  CHECK(gathers(R"(graph @g(input %x: f32[n, 9, 60]) {
-  %1 = slice %x {dim=2, start=0, stop=56, step=2}
-  %2 = sum %1 {dims=[1, 2]}
-  output "y" %2
+  CHECK(!gathers(sum_of_every(2, 56)));
+  CHECK(gathers(sum_of_every(2, 28)));
+  CHECK(gathers(sum_of_every(3, 84)));
+  CHECK(!gathers(R"(graph @g(input %x: f32[n, 9, 30]) {
+  %1 = slice %x {dim=2, start=0, stop=28}
+  %2 = flip %1 {dim=2}
+  %3 = sum %2 {dims=[1, 2]}
+  output "y" %3
 })"));
 }
