@@ -93,7 +93,7 @@ TEST_CASE("plans compute few last columns separately only if that is faster") {
   CHECK(with([](Query q) { q.k = 16, q.n = 66; }) == 0);  // horizontal sums would take too long
   CHECK(with([](Query q) { q.k = 5000; }) == 0);          // more than is copied
   CHECK(with([](Query q) { q.k = 5000, q.m = 512; }) == 1);
-  CHECK(with([](Query q) { q.k = 8200, q.m = 512; }) == 0);
+  CHECK(with([](Query q) { q.k = 17000, q.m = 512; }) == 0);
   CHECK(with([](Query q) { q.k = {}; }) == 0);
   CHECK(with([](Query q) { q.lhs_loadable = false; }) == 0);
   CHECK(with([](Query q) { q.compute = f64; }) == 1);
