@@ -172,17 +172,24 @@ LoopIndices::Line LoopIndices::line(const Linear& form, const IndexGroup& group)
   return found;
 }
 
-/// Returns the runs in a vector whose lanes pass the ends of lines; nothing if there are too many, elements of a line
-/// are far apart, or another group varies faster, whose loop computes the positions of the lanes once for all of its
-/// elements. `base` is the part of the form that the other groups determine.
+/// Returns how many runs of a stride are faster to load than single elements. If another group varies faster, its
+/// loop computes positions and masks of the lanes once.
+int LoopIndices::most_runs(std::size_t group, std::int64_t stride) const {
+  const bool is_innermost = group + 1 == groups_.size();
+  if (stride == 1 || stride == -1) return is_innermost ? 4 : 3;
+  if (stride == 2) return is_innermost ? 2 : 3;
+  return 0;
+}
+
+/// Returns the runs in a vector whose lanes pass the ends of lines; nothing if single elements are faster to load.
+/// `base` is the part of the form that the other groups determine.
 std::vector<LoopIndices::Run> LoopIndices::runs(const Linear& form, std::size_t group, kernel::Value base) {
-  constexpr int least_lanes = 8;  // otherwise it is faster to load single elements
+  constexpr int least_lanes = 8;
   const IndexGroup& g = groups_[group];
   const auto [first, size, stride] = line(form, g);
-  const int most_runs = stride == 1 || stride == -1 ? 4 : stride == 2 ? 2 : 0;
-  if (group + 1 < groups_.size() || g.lanes < least_lanes || size < 2) return {};
+  if (g.lanes < least_lanes || size < 2) return {};
   const auto count = static_cast<int>((g.lanes - 2) / size) + 2;
-  if (count > most_runs) return {};
+  if (count > most_runs(group, stride)) return {};
   const kernel::Value start = g.base % size;
   std::vector<Run> found;
   for (const std::vector<kernel::Value>& line : lines(group, first, count)) {

@@ -61,6 +61,7 @@ class LoopIndices {
     std::int64_t size, stride;
   };
   Line line(const Linear& form, const IndexGroup& group) const;
+  int most_runs(std::size_t group, std::int64_t stride) const;
   std::vector<Run> runs(const Linear& form, std::size_t group, kernel::Value base);
   const std::vector<std::vector<kernel::Value>>& lines(std::size_t group, std::size_t dims, int count);
   void add_wrapped_components(std::size_t group);

@@ -103,6 +103,17 @@ TEST_CASE("lines: several dims whose elements are adjacent are one line") {
     for (const char* const dtype : {"f64", "f32"}) check(part(from, dtype), {.sizes = n_sizes});
 }
 
+TEST_CASE("lines: windows of a matmul") {
+  for (const int step : {1, 2})
+    for (const int width : {9, 16, 18, 30, 34})
+      check(fmt::format(R"(graph @g(input %w: f32[70, 5, 3, 3], input %x: f32[n, 5, 7, {0}]) {{
+  %1 = conv %x, %w {{stride=[{1}, {1}], low=[0, 0], high=[0, 0], dilation=[1, 1]}}
+  output "y" %1
+}})",
+                        width, step),
+            {.sizes = {{{"n", 3}}}, .tolerance = 1e-5});
+}
+
 TEST_CASE("lines: lanes in the padding of an image read nothing") {
   check(R"(graph @g(input %x: f64[n, 9, 9], input %d: f64[n, 9, 9]) {
   %1 = pad %x {dim=1, low=2, high=1}
