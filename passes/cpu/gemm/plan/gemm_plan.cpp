@@ -89,7 +89,7 @@ void fit_columns(GemmTile& tile, const GemmQuery& query) {
 /// Whether there is one right operand for all rows.
 bool reused(const GemmQuery& query) { return query.rhs_shared || at_most(query.batch, 1); }
 
-/// The columns for which one left operand is read, as far as they are known; nothing for an unknown n.
+/// The columns that share a left operand, of one batch if their number is unknown; nothing for an unknown n.
 std::optional<std::int64_t> columns_of_left(const GemmQuery& query) {
   return query.n && query.lhs_shared && query.batch ? std::optional(*query.batch * *query.n) : query.n;
 }
