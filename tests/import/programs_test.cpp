@@ -16,8 +16,8 @@ using Catch::Matchers::Contains;
 namespace {
 
 /// Programs with weights of f64, plain and after run_decompositions().
-const std::vector<std::string> exact_programs{"gpt",      "llama",   "encoder",  "encoder_core",
-                                              "cnn_core", "control", "scattered"};
+const std::vector<std::string> exact_programs{"gpt",      "llama",   "encoder",   "encoder_core",
+                                              "cnn_core", "control", "scattered", "ties"};
 
 importing::ImportedGraph program(const std::string& name) {
   return importing::import_graph(program_folder(name) / "model.pt2");
@@ -50,7 +50,7 @@ TEST_CASE("programs: files of older releases give the numbers of PyTorch at two 
 }
 
 TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
-  for (const char* name : {"elementwise", "layout", "networks", "indices", "strided", "quotients", "sliced"})
+  for (const char* name : {"elementwise", "layout", "networks", "indices", "strided", "quotients", "sliced", "edges"})
     check_program(name, false, {1e-5, 1e-5});
 }
 
@@ -61,8 +61,8 @@ TEST_CASE("programs: aliases and composite ops give the numbers of PyTorch at tw
 }
 
 TEST_CASE("programs: compiled graphs give the numbers of PyTorch at two sizes") {
-  for (const char* name : {"gpt", "encoder_core", "scattered"}) check_program(name, true, {1e-10, 1e-10});
-  for (const char* name : {"special", "solved"}) check_program(name, true, {1e-5, 1e-5});
+  for (const char* name : {"gpt", "encoder_core", "scattered", "ties"}) check_program(name, true, {1e-10, 1e-10});
+  for (const char* name : {"special", "solved", "edges"}) check_program(name, true, {1e-5, 1e-5});
 }
 
 TEST_CASE("programs: gradients are those of PyTorch") {

@@ -4,15 +4,21 @@
 #include <initializer_list>
 #include <limits>
 #include <numbers>
+#include <utility>
+
+#include "frontend/graph.h"
+#include "frontend/ops/loops/loops.h"
 
 namespace lathe::importing {
 
 namespace {
 
-/// alpha (e^x - 1) below 0. The exponent is limited to 0, so that the branch that is not taken has finite gradients.
-Tensor exponential(const Tensor& x, double alpha) { return minimum(x, 0).expm1() * alpha; }
+/// alpha (e^x - 1) up to 0. The exponent is limited to 0, so that the branch that is not taken has finite gradients.
+Tensor exponential(const Tensor& x, double alpha) { return where(x > 0, 0, x).expm1() * alpha; }
 
 }  // namespace
+
+Tensor side_of(const Tensor& x) { return where(x < 0, x.graph().constant(-1, x.dtype()), 1); }
 
 Tensor tan(const Tensor& a) {
   return wider(a, [](const Tensor& x) { return x.sin() / x.cos(); });
@@ -37,9 +43,11 @@ Tensor cosh(const Tensor& a) {
 /// log(|x| + sqrt(x^2 + 1)) with the sign of x; for large x, x^2 would overflow.
 Tensor asinh(const Tensor& a) {
   return wider(a, [](const Tensor& x) {
-    const Tensor size = x.abs(), capped = minimum(size, 1e8), square = capped * capped;
+    constexpr double large = 1e8;
+    const Tensor side = side_of(x), size = x * side, is_large = size > large;
+    const Tensor capped = where(is_large, large, size), square = capped * capped;
     const Tensor small = (capped + square / ((square + 1.0).sqrt() + 1.0)).log1p();
-    return where(size > 1e8, size.log() + std::log(2.0), small) * x.sign();
+    return where(is_large, where(is_large, size, large).log() + std::log(2.0), small) * side;
   });
 }
 
@@ -132,30 +140,93 @@ Tensor xlogy(const Tensor& a, const Tensor& b) {
   return where(is_zero, 0, a * log(where(is_zero, 1, b)));
 }
 
-Tensor leaky_relu(const Tensor& x, double slope) { return where(x < 0, x * slope, x); }
+Tensor limited(const Tensor& x, double low, double high) {
+  return straight_through(clamp(x, low, high), where((x > low) & (x < high), x, 0));
+}
 
-Tensor elu(const Tensor& x, double alpha) { return where(x < 0, exponential(x, alpha), x); }
+Tensor leaky_relu(const Tensor& x, double slope) { return where(x > 0, x, x * slope); }
 
-Tensor celu(const Tensor& x, double alpha) { return where(x < 0, exponential(x / alpha, alpha), x); }
+Tensor elu(const Tensor& x, double alpha) { return where(x > 0, x, exponential(x, alpha)); }
 
-Tensor selu(const Tensor& x, double alpha, double gamma) { return where(x <= 0, exponential(x, alpha), x) * gamma; }
+Tensor celu(const Tensor& x, double alpha) { return where(x > 0, x, exponential(x / alpha, alpha)); }
+
+Tensor selu(const Tensor& x, double alpha, double gamma) { return where(x > 0, x, exponential(x, alpha)) * gamma; }
 
 Tensor mish(const Tensor& x) { return x * tanh(softplus(x)); }
 
-Tensor hard_sigmoid(const Tensor& x, double alpha, double beta) { return clamp(x * alpha + beta, 0, 1); }
+Tensor hard_sigmoid(const Tensor& x, double alpha, double beta) { return limited(x * alpha + beta, 0, 1); }
 
-Tensor hard_swish(const Tensor& x) { return x * clamp(x / 6.0 + 0.5, 0, 1); }
+Tensor hard_swish(const Tensor& x) { return x * limited(x / 6.0 + 0.5, 0, 1); }
 
 Tensor softsign(const Tensor& x) { return x / (abs(x) + 1.0); }
 
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Returns x as the sum of two numbers whose products have no rounding errors. x is f64.
+std::pair<Tensor, Tensor> split(const Tensor& x) {
+  const Tensor shifted = x * 0x1.0000002p27, high = shifted - (shifted - x);
+  return {high, x - high};
+}
+
+/// Returns q * y - p, for the product p of both rounded to f64.
+Tensor rounding_error(const Tensor& q, const Tensor& y, const Tensor& p) {
+  const auto [a, b] = split(q);
+  const auto [c, d] = split(y);
+  const Tensor error = ((a * c - p) + a * d + b * c) + b * d;
+  return where(isfinite(error), error, 0);
+}
+
+/// Returns the remainder of x / y with the sign of x, for f64. A quotient that was rounded up to a whole number is
+/// one too large, which makes the remainder negative.
+Tensor truncated_remainder(const Tensor& x, const Tensor& y) {
+  const Tensor whole = detach((x / y).trunc()), exact = whole * y, error = detach(rounding_error(whole, y, exact));
+  const Tensor rest = (x - exact) - error, is_wrong = (rest * side_of(x)) < 0;
+  const Tensor fixed = rest + where(is_wrong, abs(y) * side_of(x), 0);
+  return where((abs(y) == infinity) & isfinite(x), x, fixed);
+}
+
+Tensor floor_of(const Tensor& rest, const Tensor& y) {
+  return where((rest != 0) & ((rest < 0) ^ (y < 0)), rest + y, rest);
+}
+
+}  // namespace
+
 Tensor float_remainder(const Tensor& a, const Tensor& b, bool truncates) {
-  const Tensor x = a.to(f64), y = b.to(f64), q = x / y;
-  return (x - (truncates ? q.trunc() : q.floor()) * y).to(a.dtype());
+  const Tensor x = a.to(f64), y = b.to(f64), rest = truncated_remainder(x, y);
+  return (truncates ? rest : floor_of(rest, y)).to(a.dtype());
+}
+
+Tensor floor_quotient(const Tensor& a, const Tensor& b) {
+  if (!is_float(a.dtype())) return (a - floor_remainder(a, b)) / b;
+  const Tensor x = a.to(f64), y = b.to(f64), rest = truncated_remainder(x, y);
+  const Tensor is_apart = (rest != 0) & ((rest < 0) ^ (y < 0));
+  // A multiple of y, whose quotient has rounding errors.
+  const Tensor whole = ((x - rest) / y).round() - is_apart.to(f64);
+  return detach(where(y == 0, x / y, whole).to(a.dtype()));
 }
 
 Tensor floor_remainder(const Tensor& a, const Tensor& b) {
-  const Tensor rest = a % b;  // has the sign of a
-  return where((rest != 0) & ((rest < 0) ^ (b < 0)), rest + b, rest);
+  return floor_of(a % b, b);  // a % b has the sign of a
+}
+
+/// Squares the base for each bit of the exponent.
+Tensor integer_power(const Tensor& base, const Tensor& exponent) {
+  constexpr std::int64_t bits = 63;
+  const Tensor zeros = (base * 0 + exponent * 0).to(i64);  // in the common shape
+  const Tensor start = base.to(i64) + zeros, to = exponent.to(i64) + zeros;
+  const LoopResults loop = repeat(bits, {start.graph().ones(start.shape(), i64), start, to},
+                                  [](std::span<const Tensor> states, const Tensor&) {
+                                    const Tensor &result = states[0], &factor = states[1], &rest = states[2];
+                                    const Tensor is_set = rest % 2 != 0;
+                                    return LoopStep{{where(is_set, result * factor, result), factor * factor,
+                                                     shift_right(rest, rest.graph().constant(1, i64))}};
+                                  },
+                                  {.name = "power"});
+  const Tensor sign = where(to % 2 != 0, start, 1);
+  const Tensor inverse = where(abs(start) == 1, sign, 0);
+  return where(to < 0, inverse, loop.carries[0]).to(base.dtype());
 }
 
 }  // namespace lathe::importing

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "frontend/graph.h"
 #include "models/import/ops/elementwise_functions.h"
 
 namespace lathe::importing {
@@ -32,8 +33,9 @@ Reflected reflected(const Tensor& x) {
   return {is_left, where(is_left, 1.0 - x, x)};
 }
 
-/// The angle pi x without the turns of whole numbers.
-Tensor half_turns(const Tensor& x) { return (x - round(x)) * pi; }
+/// The angle pi x without the turns of whole numbers, for the reflected x. Others have an angle whose functions have
+/// finite gradients: branches that are not taken must not make a gradient NaN.
+Tensor half_turns(const Tensor& x, const Tensor& is_left) { return where(is_left, x - round(x), 0.5) * pi; }
 
 }  // namespace
 
@@ -47,7 +49,7 @@ Tensor lgamma(const Tensor& a) {
     const Tensor w = where(is_small, at.x + shift, at.x), inverse = reciprocal(w);
     const Tensor series = polynomial(square(inverse), stirling) * inverse + (std::log(2 * pi) / 2 - 0.5);
     const Tensor y = (w - 0.5) * (log(w) - 1.0) + series - where(is_small, log(factors), 0);
-    return where(at.is_left, std::log(pi) - log(abs(sin(half_turns(given)))) - y, y);
+    return where(at.is_left, std::log(pi) - log(abs(sin(half_turns(given, at.is_left)))) - y, y);
   });
 }
 
@@ -60,7 +62,7 @@ Tensor digamma(const Tensor& a) {
     for (int k = 1; k < shift; ++k) steps = steps + reciprocal(low + k);
     const Tensor w = where(is_small, at.x + shift, at.x), inverse = square(reciprocal(w));
     const Tensor y = log(w) - 0.5 / w - polynomial(inverse, series) * inverse - where(is_small, steps, 0);
-    const Tensor angle = half_turns(given), left = y - cos(angle) / sin(angle) * pi;
+    const Tensor angle = half_turns(given, at.is_left), left = y - cos(angle) / sin(angle) * pi;
     const Tensor is_pole = (given < 0.0) & (given == floor(given));
     return where(is_pole, nan, where(at.is_left, left, y));
   });
@@ -92,7 +94,7 @@ Tensor bessel_i(const Tensor& a, int order, bool is_scaled) {
   return wider(a, [&](const Tensor& given) {
     constexpr double limit = 16;
     constexpr int terms = 40, far_terms = 28;
-    const Tensor size = abs(given), low = minimum(size, limit), high = maximum(size, limit);
+    const Tensor side = side_of(given), size = given * side, low = minimum(size, limit), high = maximum(size, limit);
     const Tensor quarter = square(low) * 0.25, inverse = reciprocal(high * 8.0);
     Tensor near = ones_like(low), far = ones_like(high);
     for (int k = terms; k > 0; --k) near = near * quarter * (1.0 / (k * (k + order))) + 1.0;
@@ -107,7 +109,7 @@ Tensor bessel_i(const Tensor& a, int order, bool is_scaled) {
     const Tensor root = exp(high * 0.5);
     if (!is_scaled) far = far * root * root;
     const Tensor y = where(size < limit, near, far);
-    return order == 1 ? y * sign(given) : y;
+    return order == 1 ? y * side : y;
   });
 }
 

@@ -10,7 +10,9 @@ Tensor vector_norm(const Tensor& x, double order, const Axes& axes, bool keeps_d
   if (order == 1) return size.sum(axes, keeps_dims);
   if (order == 0) return (size != 0).to(x.dtype()).sum(axes, keeps_dims);
   if (std::isinf(order)) return order > 0 ? size.max(axes, keeps_dims) : size.min(axes, keeps_dims);
-  const Tensor sum = size.pow(order).sum(axes, keeps_dims), is_zero = sum == 0;
+  // Elements of 0 have the gradient 0.
+  const Tensor is_nothing = size == 0, power = where(is_nothing, 1, size).pow(order);
+  const Tensor sum = where(is_nothing, std::pow(0.0, order), power).sum(axes, keeps_dims), is_zero = sum == 0;
   return where(is_zero, std::pow(0.0, 1 / order), where(is_zero, 1, sum).pow(1 / order));
 }
 

@@ -140,7 +140,12 @@ void StorageOwners::add(const NodePart& node, const importing::OpRecord* record)
   ++at_;
   const bool shares = !record || may_share(*record);
   const std::set<std::size_t> from = shares ? storages_of(node) : std::set<std::size_t>();
-  if (shares && record && from.size() == 1 && !node.results.empty() && is_operand(node, *record, graph_)) {
+  // A write to a detached tensor changes the other names of its storage, but not their gradients. Buffers have none.
+  const auto is_detached = [&] {
+    return record->own_name() == "detach" && storages_[*from.begin()].kind != Storage::Kind::kept;
+  };
+  if (shares && record && from.size() == 1 && !node.results.empty() && is_operand(node, *record, graph_) &&
+      !is_detached()) {
     Storage& storage = storages_[*from.begin()];
     const std::string& name = node.results[0].text;
     shared_by_[name] = from;

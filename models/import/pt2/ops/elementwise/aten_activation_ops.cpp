@@ -13,7 +13,12 @@ Results relu_op(const OpCall& call) {
   if (is_float(x.dtype())) return {relu(x)};
   return {widened([](const Tensor& a) { return maximum(a, 0); }, x)};
 }
-Results relu6(const OpCall& call) { return {clamp(call.tensor(0), 0, 6)}; }
+Results limited(const OpCall& call, double low, double high) {
+  const Tensor x = call.tensor(0);
+  if (is_float(x.dtype())) return {importing::limited(x, low, high)};
+  return {widened([&](const Tensor& a) { return clamp(a, low, high); }, x)};
+}
+Results relu6(const OpCall& call) { return limited(call, 0, 6); }
 Results sigmoid_op(const OpCall& call) { return {sigmoid(float_operand(call))}; }
 Results silu_op(const OpCall& call) { return {silu(call.tensor(0))}; }
 Results mish_op(const OpCall& call) { return {importing::mish(call.tensor(0))}; }
@@ -28,20 +33,20 @@ Results gelu_op(const OpCall& call) {
 }
 
 Results hard_tanh(const OpCall& call) {
-  return {clamp(call.tensor(0), real_argument(call, "min_val", -1), real_argument(call, "max_val", 1))};
+  return limited(call, real_argument(call, "min_val", -1), real_argument(call, "max_val", 1));
 }
 
 Results leaky_relu_op(const OpCall& call) {
   return {importing::leaky_relu(call.tensor(0), real_argument(call, "negative_slope", 0.01))};
 }
 
-/// alpha * scale (e^(input_scale * x) - 1) below 0, and scale * x above.
+/// alpha * scale (e^(input_scale * x) - 1) up to 0, and scale * x above.
 Results elu_op(const OpCall& call) {
   const double alpha = real_argument(call, "alpha", 1), scale = real_argument(call, "scale", 1),
                input_scale = real_argument(call, "input_scale", 1);
   const Tensor x = call.tensor(0);
-  const Tensor below = minimum(x * input_scale, 0).expm1() * (alpha * scale);
-  return {where(x < 0, below, scale == 1 ? x : x * scale)};
+  const Tensor is_above = x > 0, below = (where(is_above, 0, x) * input_scale).expm1() * (alpha * scale);
+  return {where(is_above, scale == 1 ? x : x * scale, below)};
 }
 Results celu_op(const OpCall& call) { return {importing::celu(call.tensor(0), real_argument(call, "alpha", 1))}; }
 Results selu_op(const OpCall& call) {
@@ -52,14 +57,15 @@ Results selu_op(const OpCall& call) {
 Results softplus_op(const OpCall& call) {
   const double beta = real_argument(call, "beta", 1), threshold = real_argument(call, "threshold", 20);
   const Tensor x = call.tensor(0), scaled = beta == 1 ? x : x * beta;
-  const Tensor curve = softplus(minimum(scaled, threshold));
-  return {where(scaled > threshold, x, beta == 1 ? curve : curve / beta)};
+  const Tensor is_linear = scaled > threshold, curve = softplus(where(is_linear, threshold, scaled));
+  return {where(is_linear, x, beta == 1 ? curve : curve / beta)};
 }
 
+/// NaN stays.
 Results threshold_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const double least = real_argument(call, "threshold", 0), value = real_argument(call, "value", 0);
-  return {where(x > least, x, call.graph().constant(value, x.dtype()))};
+  return {where(x <= least, call.graph().constant(value, x.dtype()), x)};
 }
 
 /// 0 within -lambd .. lambd; other elements stay, or move towards 0 by lambd. NaN stays.
@@ -78,7 +84,7 @@ Results soft_shrink(const OpCall& call) {
 Results prelu(const OpCall& call) {
   const Tensor x = call.tensor(0), weight = call.tensor(1);
   const Tensor slope = weight.shape().numel().is(1) ? weight.reshape({}) : along_axis(weight, 1, x.rank());
-  return {where(x < 0, x * slope, x)};
+  return {where(x > 0, x, x * slope)};
 }
 
 /// The first half along a dim, gated by the second one.
@@ -88,16 +94,19 @@ Results glu(const OpCall& call) {
   return {halves[0] * sigmoid(halves[1])};
 }
 
+/// A tensor without dims is one element.
+Tensor along(const Tensor& x, int axis, Tensor (*function)(const Tensor&, int)) {
+  return x.rank() == 0 ? function(x.unsqueeze(0), 0).squeeze(0) : function(x, axis);
+}
 Results soft_max(const OpCall& call, Tensor (*function)(const Tensor&, int)) {
   const Tensor x = call.tensor(0);
   const DType dtype = dtype_argument(call, float_of(x.dtype()));
-  if (x.rank() == 0) return {function(x.to(dtype).unsqueeze(0), 0).squeeze(0)};
-  return {function(x.to(dtype), axis_argument(call, x.rank()))};
+  return {along(x.to(dtype), axis_argument(call, x.rank()), function)};
 }
 /// half_to_float is set for f16 on GPUs: the result is f32.
 Results soft_max_of_half(const OpCall& call, Tensor (*function)(const Tensor&, int)) {
   const Tensor x = call.tensor(0);
-  return {function(call.flag("half_to_float", false) ? x.to(f32) : x, axis_argument(call, x.rank()))};
+  return {along(call.flag("half_to_float", false) ? x.to(f32) : x, axis_argument(call, x.rank()), function)};
 }
 Tensor softmax_along(const Tensor& x, int axis) { return softmax(x, axis); }
 Tensor log_softmax_along(const Tensor& x, int axis) { return log_softmax(x, axis); }

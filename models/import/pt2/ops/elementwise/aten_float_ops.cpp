@@ -77,16 +77,18 @@ Results xlogy_op(const OpCall& call) {
 }
 
 /// The angle of the point (b, a): the arc tangent of the smaller over the larger side, moved to its part of the
-/// plane.
+/// plane. The sides have gradients at 0 and where they are equal, and none at the point (0, 0).
 Tensor arc_tangent(const Tensor& a, const Tensor& b) {
-  const Tensor height = abs(a), width = abs(b);
-  const Tensor small = minimum(height, width), large = maximum(height, width);
+  const auto side_of = [](const Tensor& x) { return where(is_negative(x), x.graph().constant(-1, x.dtype()), 1); };
+  const Tensor height = a * side_of(a), width = b * side_of(b), is_steep = height > width;
+  const Tensor small = where(is_steep, width, height), large = where(is_steep, height, width);
   const Tensor is_diagonal = (small == infinity) & (large == infinity);
-  const Tensor ratio = where(is_diagonal, 1, small / where(is_diagonal | (large == 0), 1, large));
-  const Tensor angle = importing::atan(ratio);
-  const Tensor first = where(height > width, std::numbers::pi / 2 - angle, angle);
+  const Tensor is_origin = (height == 0) & (width == 0);
+  const Tensor ratio = small / where(is_diagonal | is_origin, 1, large);
+  const Tensor angle = importing::atan(where(is_diagonal, 1, where(is_origin, 0, ratio)));
+  const Tensor first = where(is_steep, std::numbers::pi / 2 - angle, angle);
   const Tensor half = where(is_negative(b), std::numbers::pi - first, first);
-  return where(is_negative(a), -half, half);
+  return half * side_of(a);
 }
 Results atan2_op(const OpCall& call) { return wider(call, arc_tangent); }
 

@@ -52,6 +52,10 @@ Results is_finite(const OpCall& call) {
 /// NaN becomes a number, 0 unless it is given, and infinities the largest finite numbers unless they are given.
 Results nan_to_num(const OpCall& call) {
   const Tensor x = call.tensor(0);
+  if (!is_float(x.dtype())) {
+    call.ignore({"nan", "posinf", "neginf"});
+    return {x};
+  }
   const auto constant = [&](double value) { return call.graph().constant(value, x.dtype()); };
   const double inf = std::numeric_limits<double>::infinity();
   const double largest = x.dtype() == f64   ? std::numeric_limits<double>::max()

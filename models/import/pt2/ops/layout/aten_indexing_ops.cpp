@@ -204,7 +204,9 @@ Results slice_scatter(const OpCall& call) {
   const std::int64_t step = call.integer("step", 1);
   if (step < 1) call.fail(fmt::format("the argument step is {}", step), "import_attribute");
   const Dim size = x.size(axis).unnamed();
-  const Dim start = bound(call, 2, "start", size, 0), end = bound(call, 3, "end", size, size);
+  const Dim start = bound(call, 2, "start", size, 0), last = bound(call, 3, "end", size, size);
+  const bool is_empty = importing::sign_of(last - start) == importing::Sign::negative;
+  const Dim end = is_empty ? start : last;
   Shape shape = x.shape();
   if (step > 1) {
     const Tensor positions = importing::integer_range(call, start, end, step, i64);

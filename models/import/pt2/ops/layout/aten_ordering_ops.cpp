@@ -14,25 +14,44 @@ using Find = Tensor (*)(const Tensor&, DimIndex, Where);
 Results position(const OpCall& call, Find find) {
   const Tensor x = comparable(call.tensor(0));
   if (!call.has("dim")) {
-    if (call.flag("keepdim", false)) call.fail("the argument keepdim is true without a dim");
-    return {find(as_vector(x), 0, Where::current())};
+    const Tensor at = find(as_vector(x), 0, Where::current());
+    return {call.flag("keepdim", false) ? at.reshape(Shape(std::vector<Dim>(x.rank(), Dim(1)))) : at};
   }
   const int axis = axis_argument(call, x.rank());
+  if (x.rank() == 0) {
+    call.ignore({"keepdim"});
+    return {call.graph().zeros({}, i64)};
+  }
   const Tensor at = find(x, axis, Where::current());
   return {call.flag("keepdim", false) ? at.unsqueeze(axis) : at};
 }
 Results argmax_op(const OpCall& call) { return position(call, argmax); }
 Results argmin_op(const OpCall& call) { return position(call, argmin); }
 
-/// Extreme elements along an axis, and their positions.
+/// The operand of an op along an axis; a tensor without dims is one element.
+struct Line {
+  Tensor x;
+  int axis = 0;
+  bool is_scalar = false;
+
+  /// Returns a result in the rank of the operand.
+  Tensor in_rank(const Tensor& y) const { return is_scalar ? y.reshape({}) : y; }
+};
+Line line_of(const OpCall& call, int axis) {
+  const Tensor x = comparable(call.tensor(0));
+  return {x.rank() == 0 ? x.unsqueeze(0) : x, axis, x.rank() == 0};
+}
+
+/// Extreme elements along an axis, and their positions. The element at the position has the gradient, also if others
+/// equal it.
 Results extreme(const OpCall& call, bool is_largest) {
-  const Tensor given = call.tensor(0), x = comparable(given);
-  const int axis = axis_argument(call, x.rank());
-  const bool keeps = call.flag("keepdim", false);
-  const Tensor value = is_largest ? x.max(axis, keeps) : x.min(axis, keeps);
-  if (!call.reads(1)) return {value.to(given.dtype())};
-  const Tensor at = is_largest ? argmax(x, axis) : argmin(x, axis);
-  return {value.to(given.dtype()), keeps ? at.unsqueeze(axis) : at};
+  const Line line = line_of(call, axis_argument(call, call.operand(0).rank()));
+  const bool keeps = call.flag("keepdim", false) && !line.is_scalar;
+  const auto kept = [&](const Tensor& y) { return keeps ? y : y.squeeze(line.axis); };
+  const Tensor at = (is_largest ? argmax(line.x, line.axis) : argmin(line.x, line.axis)).unsqueeze(line.axis);
+  Tensor value = is_largest ? line.x.max(line.axis, true) : line.x.min(line.axis, true);
+  if (is_float(value.dtype())) value = straight_through(value, take_along(line.x, at, line.axis));
+  return {kept(value).to(call.dtype(0)), kept(at)};
 }
 Results max_along(const OpCall& call) { return extreme(call, true); }
 Results min_along(const OpCall& call) { return extreme(call, false); }
@@ -40,24 +59,24 @@ Results min_along(const OpCall& call) { return extreme(call, false); }
 /// The values are sorted, also if the program allows any order. Equal elements keep their order.
 Results top_k_op(const OpCall& call) {
   call.ignore({"sorted"});
-  const Tensor given = call.tensor(0), x = comparable(given);
+  const Line line = line_of(call, axis_argument(call, call.operand(0).rank(), std::int64_t{-1}));
   const std::vector<Dim> k = call.dims(1, "k");
   if (k.size() != 1) call.fail("k has more than one element", "import_operand");
-  const Ranked ranked = top_k(x, k[0], axis_argument(call, x.rank(), std::int64_t{-1}), call.flag("largest", true));
-  return {ranked.values.to(given.dtype()), ranked.indices};
+  const Ranked ranked = top_k(line.x, k[0], line.axis, call.flag("largest", true));
+  return {line.in_rank(ranked.values).to(call.dtype(0)), line.in_rank(ranked.indices)};
 }
 
 /// The order is stable, also if the program does not require it.
 Results sort_op(const OpCall& call) {
   call.ignore({"stable"});
-  const Tensor given = call.tensor(0), x = comparable(given);
-  const Ranked ranked = sort(x, axis_argument(call, x.rank(), std::int64_t{-1}), call.flag("descending", false));
-  return {ranked.values.to(given.dtype()), ranked.indices};
+  const Line line = line_of(call, axis_argument(call, call.operand(0).rank(), std::int64_t{-1}));
+  const Ranked ranked = sort(line.x, line.axis, call.flag("descending", false));
+  return {line.in_rank(ranked.values).to(call.dtype(0)), line.in_rank(ranked.indices)};
 }
 Results argsort_op(const OpCall& call) {
   call.ignore({"stable"});
-  const Tensor x = comparable(call.tensor(0));
-  return {argsort(x, axis_argument(call, x.rank(), std::int64_t{-1}), call.flag("descending", false))};
+  const Line line = line_of(call, axis_argument(call, call.operand(0).rank(), std::int64_t{-1}));
+  return {line.in_rank(argsort(line.x, line.axis, call.flag("descending", false)))};
 }
 
 }  // namespace

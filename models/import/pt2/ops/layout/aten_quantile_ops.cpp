@@ -58,9 +58,16 @@ Results median(const OpCall& call, bool needs_dim, bool skips_nan) {
   return at_rank(call, line, where(is_nan.any(line.axis, true), last, last / 2));  // NaN is sorted to the end
 }
 Results median_along(const OpCall& call) { return median(call, true, false); }
-Results median_of_all(const OpCall& call) { return {median(call, false, false)[0]}; }
+/// The median of all elements shares its gradient among the elements that equal it.
+Results median_of_all(const OpCall& call, bool skips_nan) {
+  const Tensor value = median(call, false, skips_nan)[0].in(call.graph()), x = call.tensor(0);
+  if (!is_float(x.dtype())) return {value};
+  const Tensor is_equal = x == value, count = maximum(is_equal.to(x.dtype()).sum(), 1);
+  return {straight_through(value, where(is_equal, x, 0).sum() / count)};
+}
+Results plain_median_of_all(const OpCall& call) { return median_of_all(call, false); }
 Results nan_median_along(const OpCall& call) { return median(call, true, true); }
-Results nan_median_of_all(const OpCall& call) { return {median(call, false, true)[0]}; }
+Results nan_median_of_all(const OpCall& call) { return median_of_all(call, true); }
 
 /// The k-th smallest element, from 1.
 Results kth_value(const OpCall& call) {
@@ -135,7 +142,7 @@ Results search_sorted(const OpCall& call) {
 std::span<const OpRecord> aten_quantile_ops() {
   static constexpr OpRecord records[] = {
       aten("msort", "self", "", sort_first),
-      aten("median", "self", "", median_of_all),
+      aten("median", "self", "", plain_median_of_all),
       aten("median.dim", "self", "dim keepdim", median_along),
       aten("nanmedian", "self", "", nan_median_of_all),
       aten("nanmedian.dim", "self", "dim keepdim", nan_median_along),

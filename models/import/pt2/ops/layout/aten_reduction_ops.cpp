@@ -38,36 +38,50 @@ Tensor minimum_over(const Tensor& x, const Axes& axes, bool keeps) {
 Results amax(const OpCall& call) { return {reduced(call, call.tensor(0), maximum_over)}; }
 Results amin(const OpCall& call) { return {reduced(call, call.tensor(0), minimum_over)}; }
 
+/// Over an empty list of dims, each element is its own result.
+bool is_over_no_dims(const OpCall& call) {
+  const auto* dims = call.find<Ints>("dim");
+  return dims && dims->empty();
+}
+/// Reduces whether elements are true. The result for u8 is u8.
+Results of_truth(const OpCall& call, const auto& reduce) {
+  const Tensor x = truth(call.tensor(0)), y = is_over_no_dims(call) ? x : reduced(call, x, reduce);
+  return {y.to(call.dtype(0) == u8 ? u8 : boolean)};
+}
 Results any_op(const OpCall& call) {
-  return {reduced(call, truth(call.tensor(0)),
-                  [](const Tensor& a, const Axes& axes, bool keeps) { return a.any(axes, keeps); })};
+  return of_truth(call, [](const Tensor& a, const Axes& axes, bool keeps) { return a.any(axes, keeps); });
 }
 Results all_op(const OpCall& call) {
-  return {reduced(call, truth(call.tensor(0)),
-                  [](const Tensor& a, const Axes& axes, bool keeps) { return a.all(axes, keeps); })};
+  return of_truth(call, [](const Tensor& a, const Axes& axes, bool keeps) { return a.all(axes, keeps); });
 }
 
 /// The number that is subtracted from the number of elements: `correction`, or 1 or 0 by `unbiased`.
-std::int64_t correction_of(const OpCall& call) {
+double correction_of(const OpCall& call) {
   if (call.has("unbiased")) return call.flag("unbiased", true) ? 1 : 0;
-  const double correction = real_argument(call, "correction", 1);
-  if (correction != static_cast<double>(static_cast<std::int64_t>(correction)))
-    call.fail(fmt::format("the argument correction is {}, no whole number", correction));
-  return static_cast<std::int64_t>(correction);
+  return real_argument(call, "correction", 1);
 }
 Tensor variance(const OpCall& call) {
-  const std::int64_t correction = correction_of(call);
-  return reduced(call, call.tensor(0),
-                 [&](const Tensor& a, const Axes& axes, bool keeps) { return a.var(axes, keeps, correction); });
+  const double correction = correction_of(call);
+  const auto whole = static_cast<std::int64_t>(correction);
+  return reduced(call, call.tensor(0), [&](const Tensor& a, const Axes& axes, bool keeps) {
+    if (static_cast<double>(whole) == correction) return a.var(axes, keeps, whole);
+    const Tensor count = ones_like(a).to(f64).sum(axes, keeps);
+    return a.var(axes, keeps, 0) * (count / maximum(count - correction, 0)).to(a.dtype());
+  });
 }
 Tensor mean_of(const OpCall& call) {
   return reduced(call, call.tensor(0),
                  [](const Tensor& a, const Axes& axes, bool keeps) { return a.mean(axes, keeps); });
 }
 Results variance_op(const OpCall& call) { return {variance(call)}; }
-Results deviation_op(const OpCall& call) { return {sqrt(variance(call))}; }
+/// Where all elements are equal, the gradient is 0.
+Tensor deviation(const OpCall& call) {
+  const Tensor squared = variance(call), is_zero = squared == 0;
+  return where(is_zero, 0, sqrt(where(is_zero, 1, squared)));
+}
+Results deviation_op(const OpCall& call) { return {deviation(call)}; }
 Results variance_and_mean(const OpCall& call) { return {variance(call), mean_of(call)}; }
-Results deviation_and_mean(const OpCall& call) { return {sqrt(variance(call)), mean_of(call)}; }
+Results deviation_and_mean(const OpCall& call) { return {deviation(call), mean_of(call)}; }
 
 /// One axis after the other: logsumexp of logsumexp is that of both axes.
 Results log_sum_exp(const OpCall& call) {

@@ -15,7 +15,8 @@ namespace {
 Results cumsum_op(const OpCall& call) {
   const DType own = call.dtype(0);
   const Tensor x = call.tensor(0).to(dtype_argument(call, is_float(own) ? own : i64));
-  return {x.rank() == 0 ? x : cumsum(x, axis_argument(call, x.rank()))};
+  const int axis = axis_argument(call, x.rank());
+  return {x.rank() == 0 ? x : cumsum(x, axis)};
 }
 
 /// The differences of neighbours along an axis, n times. For bools, a difference is whether the neighbours differ.
@@ -29,25 +30,12 @@ Results diff_op(const OpCall& call) {
   if (call.has(2)) x = concat({x, call.tensor(2).to(x.dtype())}, axis);
   for (std::int64_t i = 0; i < times; ++i) {
     const Dim size = x.shape()[axis];
+    if (size.is(0)) break;
     const Tensor next = x.slice(axis, 1, size), before = x.slice(axis, 0, size - 1);
-    x = x.dtype() == boolean ? next != before : next - before;
+    const auto minus = [](const Tensor& a, const Tensor& b) { return a - b; };
+    x = x.dtype() == boolean ? next != before : widened(minus, next, before);
   }
   return {x};
-}
-
-/// h[t] = x[t] * h[t-1] from 1 on. Integers are exact below 2^53.
-Results cumulative_product(const OpCall& call) {
-  const DType own = call.dtype(0), dtype = dtype_argument(call, is_float(own) ? own : i64);
-  if (is_complex(dtype)) call.fail("complex numbers are not supported");
-  const Tensor given = call.tensor(0).to(dtype);
-  const int axis = axis_argument(call, given.rank());
-  if (given.rank() == 0) return {given};
-  const Tensor x = is_float(dtype) ? given : given.to(f64);
-  const Tensor zeros = x.graph().zeros(x.shape(), x.dtype());
-  Shape first;
-  for (int i = 0; i < x.rank(); ++i)
-    if (i != axis) first.push_back(x.size(i));
-  return {linear_recurrence(x, zeros, axis, {.initial = x.graph().ones(first, x.dtype())}).to(dtype)};
 }
 
 /// Combines the elements along an axis one after the other: step(state, element).
@@ -60,11 +48,31 @@ LoopResults accumulated(const Tensor& x, int axis, const std::vector<Tensor>& fi
 /// Returns a slice of one element without its dim, in the order of dims of accumulated().
 Tensor first_of(const Tensor& x, int axis) { return x.transpose(0, axis).select(0, 0); }
 
+/// h[t] = x[t] * h[t-1] from h[0] = x[0] on. Integers wrap.
+Results cumulative_product(const OpCall& call) {
+  const DType own = call.dtype(0), dtype = dtype_argument(call, is_float(own) ? own : i64);
+  if (is_complex(dtype)) call.fail("complex numbers are not supported");
+  const Tensor x = call.tensor(0).to(dtype);
+  const int axis = axis_argument(call, x.rank());
+  if (x.rank() == 0 || x.size(axis).is(0)) return {x};
+  if (!is_float(dtype)) {
+    const ScanBody step = [](std::span<const Tensor> state, std::span<const Tensor> elements) {
+      const Tensor product = widened([](const Tensor& a, const Tensor& b) { return a * b; }, state[0], elements[0]);
+      return LoopStep{{product}, {product}};
+    };
+    return {accumulated(x, axis, {ones_like(first_of(x, axis))}, step).outputs[0]};
+  }
+  // The first element is a term, because the state before it is 0: an infinite factor would make it NaN.
+  const Tensor positions = x.graph().arange(x.size(axis).unnamed(), i64);
+  const Tensor is_first = importing::along_axis(positions == 0, axis, x.rank()).expand(x.shape());
+  return {linear_recurrence(where(is_first, 0, x), where(is_first, x, 0), axis)};
+}
+
 /// The extreme elements so far, with the positions of the last ones of equal elements. After a NaN all are NaN.
 Results cumulative_extreme(const OpCall& call, bool is_largest) {
   const Tensor given = call.tensor(0), x = comparable(given);
   const int axis = axis_argument(call, x.rank());
-  if (x.rank() == 0) return {given, x.graph().zeros({}, i64)};
+  if (x.rank() == 0 || x.size(axis).is(0)) return {given, x.graph().zeros(x.shape(), i64)};
   const Tensor start = first_of(x, axis), none = x.graph().zeros(start.shape(), i64);
   const LoopResults results =
       accumulated(x, axis, {start, none, none}, [&](std::span<const Tensor> state, std::span<const Tensor> elements) {
@@ -82,7 +90,7 @@ Results cumulative_min(const OpCall& call) { return cumulative_extreme(call, fal
 Results log_cumulative_sum(const OpCall& call) {
   const Tensor x = call.tensor(0);
   const int axis = axis_argument(call, x.rank());
-  if (x.rank() == 0) return {x};
+  if (x.rank() == 0 || x.size(axis).is(0)) return {x};
   constexpr double inf = std::numeric_limits<double>::infinity();
   const Tensor start = x.graph().full(first_of(x, axis).shape(), -inf, x.dtype());
   const LoopResults results =

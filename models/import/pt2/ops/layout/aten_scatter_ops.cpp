@@ -78,8 +78,8 @@ Results index_reduce(const OpCall& call) {
 /// Writes one value to the rows at positions of a dim.
 Results index_fill(const OpCall& call) {
   const Tensor x = call.tensor(0), value = operand_as(call, 2, x.dtype()).reshape({});
-  if (x.rank() == 0) return {value};
   const int axis = axis_argument(call, x.rank());
+  if (x.rank() == 0) return {value};
   const Tensor positions = as_vector(checked(call.tensor(1).to(i64), x.size(axis).unnamed()));
   Shape rows = x.shape();
   rows.set(axis, positions.size(0));

@@ -75,9 +75,7 @@ struct SizeMul {
   MaybeDim operator()(const Dim& a, const Dim& b) const { return a * b; }
 };
 struct SizeFloorDiv {
-  Tensor operator()(const Tensor& a, const Tensor& b) const {
-    return is_float(a.dtype()) ? (a / b).floor() : (a - importing::floor_remainder(a, b)) / b;
-  }
+  Tensor operator()(const Tensor& a, const Tensor& b) const { return importing::floor_quotient(a, b); }
   MaybeDim operator()(const Dim& a, const Dim& b) const { return importing::quotient(a, b, true); }
 };
 struct SizeMod {

@@ -135,6 +135,7 @@ std::span<const OpRecord> aten_source_ops() {
       aten("new_full", "self size fill_value", "dtype", new_full),
       aten("zeros", "size", "dtype", constant_fill<0>),
       aten("zeros_like", "self", "dtype", constant_like<0>),
+      aten("zero", "self", "", constant_like<0>),
       aten("new_zeros", "self size", "dtype", constant_new<0>),
       aten("ones", "size", "dtype", constant_fill<1>),
       aten("ones_like", "self", "dtype", constant_like<1>),

@@ -29,8 +29,8 @@ Results permute_op(const OpCall& call) {
 
 Results transpose_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
-  if (x.rank() == 0) return {x};
-  return {x.transpose(axis_argument(call, x.rank(), "dim0"), axis_argument(call, x.rank(), "dim1"))};
+  const int a = axis_argument(call, x.rank(), "dim0"), b = axis_argument(call, x.rank(), "dim1");
+  return {x.rank() == 0 ? x : x.transpose(a, b)};
 }
 
 /// The transpose of a matrix; tensors of fewer dims stay.
@@ -74,6 +74,7 @@ Results unsqueeze_op(const OpCall& call) {
 /// Removes dims of size 1; the others stay. A dim with an unknown size is not 1: the exporter fixes sizes of 1.
 Results squeeze_op(const OpCall& call) {
   Tensor x = call.tensor(0);
+  if (const auto* dims = call.find<Ints>("dim"); dims && dims->empty()) return {x};
   Ints axes = axes_argument(call, "dim", x.rank());
   std::ranges::sort(axes, std::greater());
   for (const std::int64_t axis : axes)
@@ -97,9 +98,10 @@ Results expand_as(const OpCall& call) { return {call.tensor(0).expand(call.opera
 
 Results flatten_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
+  const int rank = std::max(x.rank(), 1);
+  const int first = call.axis(call.integer("start_dim", 0), rank),
+            last = call.axis(call.integer("end_dim", -1), rank);
   if (x.rank() == 0) return {x.reshape({1})};
-  const int first = call.axis(call.integer("start_dim", 0), x.rank()),
-            last = call.axis(call.integer("end_dim", -1), x.rank());
   return {first == last ? x : x.flatten(first, last)};
 }
 

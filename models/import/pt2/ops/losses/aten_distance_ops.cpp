@@ -103,7 +103,7 @@ Results cosine_embedding(const OpCall& call) {
   const int axis = target.rank();  // of the vectors
   const Tensor dot = (a * b).sum(axis), sizes = ((a * a).sum(axis) + epsilon) * ((b * b).sum(axis) + epsilon);
   const Tensor cosine = dot / sqrt(sizes);
-  const Tensor apart = maximum(cosine - real_argument(call, "margin", 0), 0);
+  const Tensor apart = relu(cosine - real_argument(call, "margin", 0));
   const Tensor zero = cosine * 0.0;
   return reduced_loss(call, where(target == 1, 1.0 - cosine, where(target == -1, apart, zero)));
 }
@@ -115,7 +115,7 @@ Results triplet_margin(const OpCall& call) {
   const auto distance = [&](const Tensor& a, const Tensor& b) { return distance_of(a, b, p, eps, false); };
   Tensor far = distance(anchor, negative);
   if (call.flag("swap", false)) far = minimum(far, distance(positive, negative));
-  return reduced_loss(call, maximum(distance(anchor, positive) - far + real_argument(call, "margin", 1), 0));
+  return reduced_loss(call, relu(distance(anchor, positive) - far + real_argument(call, "margin", 1)));
 }
 
 /// Scales parts of a dim so that no norm is above a limit.

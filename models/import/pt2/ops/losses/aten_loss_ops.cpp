@@ -101,11 +101,21 @@ Results huber_error(const OpCall& call) {
   return reduced_loss(call, where(difference < delta, near, far));
 }
 
-/// The cross entropy of probabilities. Logarithms are at least -100.
+/// The cross entropy of probabilities, whose logarithms are at least -100. As in PyTorch, the gradient divides by at
+/// least 1e-12, so that probabilities of 0 and 1 have one.
 Results cross_entropy_of_probabilities(const OpCall& call) {
-  const Tensor x = call.tensor(0), target = call.tensor(1);
-  const auto limited_log = [](const Tensor& a) { return maximum(log(a), -100); };
-  const Tensor losses = (target - 1.0) * limited_log(1.0 - x) - target * limited_log(x);
+  constexpr double least = 1e-12;
+  const DType dtype = at_least_f32(call.dtype(0));
+  const Tensor x = call.tensor(0).to(dtype), target = call.tensor(1).to(dtype);
+  const auto losses_of = [&](const Tensor& log_x, const Tensor& log_rest) {
+    return (target - 1.0) * log_rest - target * log_x;
+  };
+  const auto limited_log = [](const Tensor& a) { return detach(maximum(log(a), -100)); };
+  const Tensor log_x = limited_log(x), log_rest = limited_log(1.0 - x);
+  const Tensor is_inside = x * (1.0 - x) > least, safe = where(is_inside, x, 0.5), known = detach(target);
+  const Tensor outside = (x * 0.5 - known) * x / least + (target - known) * (log_rest - log_x);
+  const Tensor path = where(is_inside, losses_of(log(safe), log(1.0 - safe)), outside);
+  const Tensor losses = straight_through(losses_of(log_x, log_rest), path).to(call.dtype(0));
   return reduced_loss(call, call.has(2) ? losses * call.tensor(2) : losses);
 }
 
@@ -119,8 +129,7 @@ Results kl_divergence_op(const OpCall& call) {
 /// max(0, margin - target * (a - b))
 Results margin_ranking(const OpCall& call) {
   const double margin = real_argument(call, "margin", 0);
-  return reduced_loss(call,
-                      maximum(-(call.tensor(2).to(call.dtype(0)) * (call.tensor(0) - call.tensor(1))) + margin, 0));
+  return reduced_loss(call, relu(-(call.tensor(2).to(call.dtype(0)) * (call.tensor(0) - call.tensor(1))) + margin));
 }
 
 Results soft_margin(const OpCall& call) {
@@ -130,7 +139,7 @@ Results soft_margin(const OpCall& call) {
 /// The element for the target 1, and max(0, margin - element) for -1.
 Results hinge_embedding(const OpCall& call) {
   const Tensor x = call.tensor(0), target = call.tensor(1);
-  const Tensor apart = maximum(-x + real_argument(call, "margin", 1), 0);
+  const Tensor apart = relu(-x + real_argument(call, "margin", 1));
   return reduced_loss(call, where(target != 1, apart, 0) + where(target != -1, x, 0));
 }
 
