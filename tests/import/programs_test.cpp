@@ -50,7 +50,8 @@ TEST_CASE("programs: files of older releases give the numbers of PyTorch at two 
 }
 
 TEST_CASE("programs: ops give the numbers of PyTorch at two sizes") {
-  for (const char* name : {"elementwise", "layout", "networks", "indices", "strided", "quotients", "sliced", "edges"})
+  for (const char* name :
+       {"elementwise", "layout", "networks", "indices", "strided", "quotients", "sliced", "edges", "core"})
     check_program(name, false, {1e-5, 1e-5});
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes programs of tests/import without what Lathe does not read, to keep the files small: spaces in the JSON, the
-example inputs, and the devices and strides of intermediate values. Run it after the make scripts.
+example inputs, the devices and strides of intermediate values, and the kinds of arguments. Run it after the make
+scripts.
 
 python3 tests/import/data/pt2/compact_programs.py
 
@@ -18,13 +19,17 @@ CHANGED_BY_TESTS = {"aliases", "control", "counter", "encoder_core", "floats", "
 
 
 def without_layouts(json_value):
-    """Returns a program without the devices and strides of its values."""
+    """Returns a program without the devices and strides of its values, and the kinds of arguments."""
     if isinstance(json_value, list):
         return [without_layouts(each) for each in json_value]
     if not isinstance(json_value, dict):
         return json_value
     if "strides" in json_value and "dtype" in json_value:
         json_value = {key: value for key, value in json_value.items() if key != "device"} | {"strides": []}
+    if "arg" in json_value and "kind" in json_value:
+        json_value = {key: value for key, value in json_value.items() if key != "kind"}
+    if json_value.get("is_hop_single_tensor_return", 0) is None:
+        json_value = {key: value for key, value in json_value.items() if key != "is_hop_single_tensor_return"}
     return {key: without_layouts(value) for key, value in json_value.items()}
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from make_aten_programs import NAN, by, shorten
-from make_op_programs import INF, case
+from make_op_programs import INF, Ops
 from make_programs import DYNAMIC, write
 
 
@@ -43,6 +43,7 @@ class Ties(nn.Module):
             "quotient": torch.div(w, 0.3, rounding_mode="floor") + torch.div(w, 0.3, rounding_mode="trunc"),
             "cumprod": w.cumprod(1),
             "cross_entropy": F.binary_cross_entropy((w > 0).double() * (w * 0 + 1), (w > 1).double(), reduction="none"),
+            "windows": F.adaptive_max_pool2d(w.reshape(1, 1, 3, 6), (2, 4)).sum(2),
             "margins": F.margin_ranking_loss(w, w.flip(1), torch.ones_like(w)) + F.hinge_embedding_loss(w, -torch.ones_like(w)),
         }
         return {name: (y.sum() + 0.5) * x for name, y in ops.items()}
@@ -51,7 +52,7 @@ class Ties(nn.Module):
 def ties():
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(5)
-    write("ties", Ties(), [{"x": torch.randn(n)} for n in (3, 2)], {"x": {0: DYNAMIC}})
+    write("ties", Ties(), [{"x": torch.randn(2)} for _ in range(2)])
     torch.set_default_dtype(torch.float32)
 
 
@@ -89,6 +90,11 @@ def edges():
         ("scalar_sums", scalar(lambda s: torch.cumsum(s, 0) + s.transpose(0, -1) + s.flatten(0)[0])),
         ("scalar_softmax", scalar(lambda s: torch.softmax(s, 0) + torch.log_softmax(s, 0) + torch.argmin(s, 0))),
         ("no_elements", x(lambda x: x[:, :0].cummax(1).values.sum() + x[:, :0].diff().sum())),
+        ("mean_windows", x(lambda x: F.avg_pool2d(x[None, :, :40].reshape(1, -1, 5, 8), (3, 2), 2, (1, 0), ceil_mode=True))),
+        ("mean_elements", x(lambda x: F.avg_pool1d(x[:, None, :8], 3, 2, 1, ceil_mode=True, count_include_pad=False))),
+        ("divided_windows", x(lambda x: F.avg_pool2d(x[None, :, :40].reshape(1, -1, 5, 8), 2, divisor_override=3))),
+        ("batch_norm", x(lambda x: F.batch_norm(x[:, :4], None, None, training=True))),
+        ("inverse_power", x(lambda x: torch.linalg.matrix_power(x[0, :4].reshape(2, 2), -2))),
         ("zeroed", x(lambda x: x.clone().zero_())),
     ]
     special = torch.tensor([1.0, 0.3, -7.5, INF, -INF, NAN, 0.0, -0.0])
@@ -99,10 +105,31 @@ def edges():
         "j": lambda n: torch.tensor([39, 41, 25, -2, -3, -1, 0]).expand(n, -1).contiguous(),
         "b": lambda n: torch.rand(n, 3) > 0.5,
     }
-    case("edges", ops, inputs, (3, 2))
+    torch.manual_seed(3)
+    runs = [{key: make(2) for key, make in inputs.items()} for _ in range(2)]
+    write("edges", Ops({f"{i:02}_{key}": op for i, (key, op) in enumerate(ops)}), runs, {"inputs": dict.fromkeys(inputs)}, gradients=False)
+
+
+class Core(nn.Module):
+    """Composite ops that run_decompositions() replaces by ops of their own."""
+
+    def forward(self, x):
+        spectrum = torch.fft.rfft2(x, norm="ortho")
+        return {
+            "spectrum": torch.view_as_real(spectrum),
+            "image": torch.fft.irfft2(spectrum * 2, s=(6, 5), norm="forward"),
+            "complex": torch.view_as_real(torch.fft.ifft(torch.fft.fft(x[:, 0]) * spectrum[:, 0, :1])),
+            "norm": F.instance_norm(x, eps=0.1),
+        }
+
+
+def core():
+    torch.manual_seed(6)
+    runs = [{"x": torch.randn(n, 6, 5)} for n in (3, 2)]
+    write("core", Core(), runs, {"x": {0: DYNAMIC}}, core=True, gradients=False)
 
 
 if __name__ == "__main__":
-    for make in (ties, edges):
+    for make in (ties, edges, core):
         make()
         shorten(make.__name__)

@@ -12,6 +12,7 @@ Results identity(const OpCall& call) { return {call.operand(0)}; }
 
 Value converted(const OpCall& call, DType dtype) {
   const Value& x = call.operand(0);
+  if (is_complex(dtype) && !is_complex(x.dtype())) return operand_as(call, 0, dtype);
   return x.dtype() == dtype ? x : Value(call.tensor(0).to(dtype));
 }
 

@@ -72,15 +72,6 @@ Results native_group_norm(const OpCall& call) {
   return {group_normalized(call, call.tensor(0), call.integer("group"))};
 }
 
-/// A group for each channel.
-Results instance_norm_op(const OpCall& call) {
-  call.ignore({"cudnn_enabled", "momentum"});
-  const Tensor x = call.tensor(0);
-  if (!call.flag("use_input_stats", true)) call.fail("the argument use_input_stats is false");
-  if (x.rank() < 3 || !x.size(1).value()) call.fail("the operand has no known number of channels", "import_size");
-  return {group_normalized(call, x, *x.size(1).value())};
-}
-
 Tensor with_running_statistics(const OpCall& call) {
   const Tensor x = call.tensor(0);
   if (x.rank() < 2) call.fail("the operand has no channels", "import_operand");
@@ -88,38 +79,74 @@ Tensor with_running_statistics(const OpCall& call) {
                                     optional_tensor(call, 2), real_argument(call, "eps", default_eps));
 }
 
+[[noreturn]] void refuse_update(const OpCall& call, std::string_view op) {
+  call.fail(fmt::format("{} of a model in training mode updates its statistics in place", op), "import_unsupported",
+            "call run_decompositions() on the exported program, or export the model after model.eval()");
+}
+
+/// A group for each channel, or the running statistics.
+Results instance_norm_op(const OpCall& call) {
+  call.ignore({"cudnn_enabled", "momentum"});
+  const Tensor x = call.tensor(0);
+  if (x.rank() < 3 || !x.size(1).value()) call.fail("the operand has no known number of channels", "import_size");
+  if (!call.flag("use_input_stats", true)) return {with_running_statistics(call)};
+  if (call.has(3)) refuse_update(call, "instance_norm");
+  return {group_normalized(call, x, *x.size(1).value())};
+}
+
+/// The statistics of a batch for each channel, in at least f32.
+struct BatchStatistics {
+  Tensor mean, variance;
+  Dim count = 1;  ///< of the elements of a channel
+};
+BatchStatistics statistics_of(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  if (x.rank() < 2) call.fail("the operand has no channels", "import_operand");
+  Ints axes{0};
+  Dim count = x.size(0);
+  for (int i = 2; i < x.rank(); ++i) axes.push_back(i), count = count * x.size(i);
+  const Tensor wide = x.to(at_least_f32(x.dtype()));
+  return {wide.mean(axes_of(axes)), wide.var(axes_of(axes), false, 0), count};
+}
+/// Returns the normalized operand, the mean, and the reciprocal of the deviation.
+Results normalized(const OpCall& call, const BatchStatistics& batch) {
+  const double eps = real_argument(call, "eps", default_eps);
+  const Tensor y = importing::batch_norm_with(call.tensor(0), batch.mean, batch.variance, optional_tensor(call, 1),
+                                              optional_tensor(call, 2), eps);
+  return {y, batch.mean, rsqrt(batch.variance + eps)};
+}
+
 Results batch_norm_op(const OpCall& call) {
   call.ignore({"cudnn_enabled", "momentum"});
-  if (call.flag("training", false))
-    call.fail("batch_norm of a model in training mode updates its statistics in place", "import_unsupported",
-              "call run_decompositions() on the exported program, or export the model after model.eval()");
-  return {with_running_statistics(call)};
+  if (!call.flag("training", false)) return {with_running_statistics(call)};
+  if (call.has(3)) refuse_update(call, "batch_norm");
+  return {normalized(call, statistics_of(call))[0]};
 }
 Results core_batch_norm(const OpCall& call) {
   call.ignore({"momentum"});
   return {with_running_statistics(call)};
 }
 
+/// Without running statistics, those of the batch are used.
+Results own_batch_norm(const OpCall& call) {
+  call.ignore({"momentum"});
+  if (!call.flag("training", true)) call.fail("the argument training is false, and there are no running statistics");
+  return normalized(call, statistics_of(call));
+}
+
 /// Normalizes by the statistics of the batch, and updates the running ones: results 3 and 4.
 Results training_batch_norm(const OpCall& call) {
-  const Tensor x = call.tensor(0);
   if (!call.flag("training", true))
     return {with_running_statistics(call), Value(), Value(), call.operand(3), call.operand(4)};
-  if (x.rank() < 2) call.fail("the operand has no channels", "import_operand");
-  const double momentum = real_argument(call, "momentum", 0.1), eps = real_argument(call, "eps", default_eps);
-  Ints axes{0};
-  Dim count = x.size(0);
-  for (int i = 2; i < x.rank(); ++i) axes.push_back(i), count = count * x.size(i);
-  const Tensor wide = x.to(at_least_f32(x.dtype()));
-  const Tensor mean = wide.mean(axes_of(axes)), variance = wide.var(axes_of(axes), false, 0);
-  const Tensor y =
-      importing::batch_norm_with(x, mean, variance, optional_tensor(call, 1), optional_tensor(call, 2), eps);
+  const double momentum = real_argument(call, "momentum", 0.1);
+  const BatchStatistics batch = statistics_of(call);
+  Results results = normalized(call, batch);
   // The running variance is that of a sample: divided by one less.
-  const Tensor n = call.graph().dim_value(count, f64), sample = variance * (n / (n - 1.0)).to(variance.dtype());
-  const auto running = [&](std::size_t i, const Tensor& of_batch) {
-    return call.tensor(i) * (1 - momentum) + of_batch.to(call.dtype(i)) * momentum;
-  };
-  return {y, mean, rsqrt(variance + eps), running(3, mean), running(4, sample)};
+  const Tensor n = call.graph().dim_value(batch.count, f64);
+  const Tensor sample = batch.variance * (n / (n - 1.0)).to(batch.variance.dtype());
+  for (const auto& [i, of_batch] : {std::pair(std::size_t{3}, batch.mean), std::pair(std::size_t{4}, sample)})
+    results.emplace_back(call.tensor(i) * (1 - momentum) + of_batch.to(call.dtype(i)) * momentum);
+  return results;
 }
 
 /// v * g / norm(v), with a norm for each index of a dim, or one of all elements for the dim -1. Result 1 is the norm.
@@ -144,11 +171,12 @@ std::span<const OpRecord> aten_norm_ops() {
       aten("_fused_rms_norm", "input normalized_shape weight", "eps", rms_norm_op),
       aten("group_norm", "input weight bias", "num_groups eps cudnn_enabled", group_norm_op),
       aten("native_group_norm", "input weight bias N C HxW", "group eps", native_group_norm),
-      aten("instance_norm", "input weight bias", "use_input_stats momentum eps cudnn_enabled", instance_norm_op),
+      aten("instance_norm", statistics, "use_input_stats momentum eps cudnn_enabled", instance_norm_op),
       aten("_weight_norm", "v g", "dim", weight_norm),
       aten("_weight_norm_interface", "v g", "dim", weight_norm),
       aten("batch_norm", statistics, "training momentum eps cudnn_enabled", batch_norm_op),
       aten("_native_batch_norm_legit_no_training", statistics, "momentum eps", core_batch_norm),
+      aten("_native_batch_norm_legit.no_stats", "input weight bias", "training momentum eps", own_batch_norm),
       aten("_native_batch_norm_legit_functional", statistics, "training momentum eps", training_batch_norm),
   };
   return records;

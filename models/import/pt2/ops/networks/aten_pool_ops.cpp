@@ -22,20 +22,30 @@ std::int64_t at(const OpCall& call, const PerDim& numbers, int i) {
   return numbers.numbers[k];
 }
 
-/// A rounded up number of windows has a last window that ends after the operand, which is padded for it. A mean
-/// counts the elements before the end of its own padding, so that it needs a number that is not rounded.
-Tensor padded_for_ceil(const OpCall& call, Tensor x, const PoolOptions& options, int spatial, bool is_max) {
-  if (!call.flag("ceil_mode", false)) return x;
+/// Returns the elements at the end of each spatial dim that a rounded up number of windows needs: its last window
+/// ends after the operand.
+std::vector<std::int64_t> ceil_excess_of(const OpCall& call, const Tensor& x, const PoolOptions& options,
+                                         int spatial) {
+  std::vector<std::int64_t> excess(static_cast<std::size_t>(spatial), 0);
+  if (!call.flag("ceil_mode", false)) return excess;
   for (int i = 0; i < spatial; ++i) {
-    const int axis = x.rank() - spatial + i;
     const std::int64_t size = at(call, options.size, i), given = at(call, options.stride, i);
     const std::int64_t padding = at(call, options.padding, i), step = given == 0 ? size : given;
     if (size < 1 || step < 1) call.fail("a window or a stride of 0 or less", "import_attribute");
-    const std::int64_t excess = importing::ceil_excess(x.size(axis).unnamed() + Dim(2 * padding), padding,
-                                                       at(call, options.dilation, i) * (size - 1) + 1, step);
-    if (excess == 0) continue;
-    if (!is_max) call.fail("the argument ceil_mode is true, and the windows do not cover the operand");
-    x = padded(x, axis, 0, excess, -std::numeric_limits<double>::infinity());
+    excess[static_cast<std::size_t>(i)] =
+        importing::ceil_excess(x.size(x.rank() - spatial + i).unnamed() + Dim(2 * padding), padding,
+                               at(call, options.dilation, i) * (size - 1) + 1, step);
+  }
+  return excess;
+}
+
+/// Adds elements of one value around the spatial dims: `padding` on both sides, and the excess at the end.
+Tensor surrounded(const OpCall& call, Tensor x, const PerDim& padding, const std::vector<std::int64_t>& excess,
+                  double value) {
+  const int spatial = static_cast<int>(excess.size());
+  for (int i = 0; i < spatial; ++i) {
+    const std::int64_t low = at(call, padding, i), high = low + excess[static_cast<std::size_t>(i)];
+    if (low > 0 || high > 0) x = padded(x, x.rank() - spatial + i, low, high, value);
   }
   return x;
 }
@@ -50,17 +60,44 @@ PoolOptions pool_options(const OpCall& call) {
 
 using Pool = Tensor (*)(const Tensor&, const PoolOptions&, Where);
 
+/// Returns the mean of each window, or its sum divided by the argument `divisor_override`. A window that ends after
+/// the operand counts the elements up to the end of the padding: the mean of a tensor with 1 at the elements that
+/// count, and 0 elsewhere, is their part of the window.
+Tensor mean_of_windows(const OpCall& call, const Tensor& x, Pool pool, PoolOptions options,
+                       const std::vector<std::int64_t>& excess) {
+  const auto means = [&](const Tensor& a) { return pool(a, options, Where::current()); };
+  const bool counts_padding = options.count_padding, has_divisor = call.has("divisor_override");
+  const bool has_excess = std::ranges::any_of(excess, [](std::int64_t n) { return n > 0; });
+  if (!has_divisor && !has_excess) return means(x);
+  const Tensor zeros = surrounded(call, x, options.padding, excess, 0);
+  Shape own = x.shape();
+  for (int i = 0; i < 2; ++i) own.set(i, 1);
+  const std::vector<std::int64_t> nothing(excess.size(), 0);
+  const Tensor ones = call.graph().ones(own, x.dtype());
+  const Tensor counted = surrounded(call, ones, options.padding, nothing, counts_padding ? 1 : 0);
+  options.padding = 0;
+  if (has_divisor) {
+    std::int64_t elements = 1;
+    for (int i = 0; i < static_cast<int>(excess.size()); ++i) elements *= at(call, options.size, i);
+    const std::int64_t divisor = call.integer("divisor_override");
+    if (divisor == 0) call.fail("the argument divisor_override is 0", "import_attribute");
+    return means(zeros) * (static_cast<double>(elements) / static_cast<double>(divisor));
+  }
+  return means(zeros) / means(surrounded(call, counted, 0, excess, 0));
+}
+
 /// An operand without the batch dim is one element of a batch.
 Results pooled(const OpCall& call, Pool pool, int spatial, bool is_max) {
-  if (call.has("divisor_override")) call.fail("the argument divisor_override is not supported");
   Tensor x = call.tensor(0);
-  const PoolOptions options = pool_options(call);
+  PoolOptions options = pool_options(call);
   const bool is_stride_given = std::ranges::any_of(options.stride.numbers, [](std::int64_t n) { return n != 0; });
   require_multiples(call, x, spatial, is_stride_given ? options.stride : options.size);
-  x = padded_for_ceil(call, x, options, spatial, is_max);
+  const std::vector<std::int64_t> excess = ceil_excess_of(call, x, options, spatial);
   const bool has_batch = x.rank() == spatial + 2;
   if (!has_batch) x = x.unsqueeze(0);
   const auto result = [&](const Tensor& y) { return has_batch ? y : y.squeeze(0); };
+  if (!is_max) return {result(mean_of_windows(call, x, pool, options, excess))};
+  x = surrounded(call, x, 0, excess, -std::numeric_limits<double>::infinity());
   const Tensor y = pool(x, options, Where::current());
   if (!call.reads(1)) return {result(y)};
   Shape sizes = x.shape();  // without the elements that were added at the end

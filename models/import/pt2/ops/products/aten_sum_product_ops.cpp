@@ -1,8 +1,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "frontend/ops/derived_ops.h"
+#include "models/import/ops/elimination.h"
 #include "models/import/pt2/ops/aten_ops.h"
 #include "models/import/pt2/ops/products/product_of.h"
 
@@ -119,14 +121,15 @@ Results chain(const OpCall& call) {
   return {result};
 }
 
-/// Squares the matrix for each bit of the exponent.
+/// Squares the matrix, or its inverse for a negative exponent, for each bit of the exponent.
 Results matrix_power(const OpCall& call) {
   const Tensor x = call.tensor(0);
   std::int64_t n = call.integer("n");
   if (x.rank() < 2) call.fail("the operand is no matrix", "import_operand");
-  if (n < 0) call.fail(fmt::format("the argument n is {}: inverses of matrices are not supported", n));
-  if (n == 0) return {call.graph().eye(x.size(-1), x.dtype()).expand(x.shape())};
-  Tensor power = x, result;
+  const Tensor one = call.graph().eye(x.size(-1), x.dtype()).expand(x.shape());
+  if (n == 0) return {one};
+  Tensor power = n < 0 ? importing::eliminate(call, x, one).solution : x, result;
+  n = std::abs(n);
   for (; n > 0; n /= 2) {
     if (n % 2 == 1) result = result.is_empty() ? power : product_of(result, power);
     if (n > 1) power = product_of(power, power);

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <array>
+
 #include "frontend/ops/derived_ops.h"
 #include "models/import/ops/sizes/window_counts.h"
 #include "models/import/pt2/ops/aten_functions.h"
@@ -14,8 +16,15 @@ namespace {
 using importing::FourierScale;
 using importing::Signal;
 
-/// The division that the argument `norm` asks for in this direction.
+/// The division that the argument `norm` asks for in this direction, or the one that a core op names by number.
 FourierScale scale_of(const OpCall& call, bool is_inverse) {
+  if (call.has("normalization")) {
+    constexpr std::array scales{FourierScale::none, FourierScale::root, FourierScale::length};
+    const std::int64_t number = call.integer("normalization");
+    if (number < 0 || number >= std::ssize(scales))
+      call.fail(fmt::format("the argument normalization is {}, not 0 to 2", number), "import_attribute");
+    return scales.at(static_cast<std::size_t>(number));
+  }
   const std::string norm = call.text("norm", "backward");
   if (norm == "ortho") return FourierScale::root;
   if (norm != "backward" && norm != "forward")
@@ -92,6 +101,16 @@ Signal along(const OpCall& call, const Signal& x, const Lines& lines, std::size_
   return with_axis_last(y, axis);
 }
 
+/// Of a core op: the argument dim. The last line of a transform to real numbers has a length of its own.
+Lines core_lines(const OpCall& call) {
+  Lines lines;
+  lines.axes = axes_from_front(call, call.integers("dim"), call.operand(0).rank());
+  if (lines.axes.empty()) call.fail("the argument dim is empty", "import_attribute");
+  lines.lengths.resize(lines.axes.size());
+  if (call.has(1)) lines.lengths.back() = call.dims(1, "last_dim_size").at(0);
+  return lines;
+}
+
 using FindLines = Lines (*)(const OpCall& call);
 
 /// Transforms of complex numbers along all lines.
@@ -103,6 +122,11 @@ Results complex_transform(const OpCall& call) {
   return {complex_of(x)};
 }
 
+Results core_complex_transform(const OpCall& call) {
+  return call.flag("forward", true) ? complex_transform<core_lines, false>(call)
+                                    : complex_transform<core_lines, true>(call);
+}
+
 /// Half of the transform of real numbers along the last line; the other half follows from its symmetry.
 template <FindLines find>
 Results real_transform(const OpCall& call) {
@@ -111,6 +135,10 @@ Results real_transform(const OpCall& call) {
   Signal x = signal_of(call.tensor(0));
   for (std::size_t i = lines.axes.size(); i-- > 0;) x = along(call, x, lines, i, false, i + 1 == lines.axes.size());
   return {complex_of(x)};
+}
+
+Results core_real_transform(const OpCall& call) {
+  return call.flag("onesided", true) ? real_transform<core_lines>(call) : complex_transform<core_lines, false>(call);
 }
 
 /// The real numbers that such a half is the transform of.
@@ -151,6 +179,9 @@ Results frequencies(const OpCall& call) {
 
 std::span<const OpRecord> aten_fourier_ops() {
   static constexpr OpRecord records[] = {
+      aten("_fft_c2c", "self", "dim normalization forward", core_complex_transform),
+      aten("_fft_r2c", "self", "dim normalization onesided", core_real_transform),
+      aten("_fft_c2r", "self last_dim_size", "dim normalization", real_signal<core_lines>),
       aten("fft_fft", "self n", "dim norm", complex_transform<one_line, false>),
       aten("fft_ifft", "self n", "dim norm", complex_transform<one_line, true>),
       aten("fft_fft2", "self s", "dim norm", complex_transform<two_lines, false>),

@@ -125,9 +125,15 @@ Results channel_shuffle(const OpCall& call) {
   return {x.reshape(split).transpose(1, 2).reshape(x.shape())};
 }
 
+/// The largest element along a dim, whose gradient goes to the first one of equal elements.
+Tensor largest(const Tensor& x, int dim, bool keeps_dim) {
+  const Tensor first = take_along(x, argmax(x, dim).unsqueeze(dim), dim);
+  return straight_through(x.max(dim, keeps_dim), keeps_dim ? first : first.squeeze(dim));
+}
+
 /// The largest element of each of `count` windows that cover a dim.
 Tensor largest_of_windows(const OpCall& call, const Tensor& x, int dim, std::int64_t count) {
-  if (count == 1) return x.max(dim, true);
+  if (count == 1) return largest(x, dim, true);
   const Dim size = x.size(dim).unnamed();
   if (const std::optional<Dim> each = size.divided_by(count)) {
     Shape shape;
@@ -135,7 +141,7 @@ Tensor largest_of_windows(const OpCall& call, const Tensor& x, int dim, std::int
       shape.push_back(i == dim ? Dim(count) : x.size(i));
       if (i == dim) shape.push_back(*each);
     }
-    return x.reshape(shape).max(dim + 1);
+    return largest(x.reshape(shape), dim + 1, false);
   }
   if (!size.value())
     call.fail_size(fmt::format("the size {} is not known to be a multiple of {} windows", size.to_string(), count),
@@ -143,7 +149,7 @@ Tensor largest_of_windows(const OpCall& call, const Tensor& x, int dim, std::int
   std::vector<Tensor> parts;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t first = i * *size.value() / count, last = ((i + 1) * *size.value() + count - 1) / count;
-    parts.push_back(x.slice(dim, first, last).max(dim, true));
+    parts.push_back(largest(x.slice(dim, first, last), dim, true));
   }
   return concat(parts, dim);
 }
@@ -156,7 +162,7 @@ Results adaptive_max_pool(const OpCall& call, int spatial) {
   if (static_cast<int>(counts.size()) != spatial || x.rank() <= spatial ||
       std::ranges::any_of(counts, [](std::int64_t n) { return n < 1; }))
     call.fail("output_size has not one positive size for each spatial dim", "import_attribute");
-  for (int i = 0; i < spatial; ++i)
+  for (int i = spatial - 1; i >= 0; --i)  // so that equal elements are in row-major order
     x = largest_of_windows(call, x, x.rank() - spatial + i, counts[static_cast<std::size_t>(i)]);
   return {x};
 }
