@@ -104,8 +104,6 @@ TEST_CASE("program errors: arguments of composite ops that are not supported") {
              Contains("the argument kernel_size is not two numbers of 1 or more  [import_attribute]"));
   CHECK_THAT(error("fourier", R"("as_string":"ortho")", R"("as_string":"other")"),
              Contains("the argument norm is 'other'  [import_attribute]"));
-  CHECK_THAT(error("matrices", R"("name":"n","arg":{"as_int":5})", R"("name":"n","arg":{"as_int":-1})"),
-             Contains("the argument n is -1: inverses of matrices are not supported  [import_unsupported]"));
   CHECK_THAT(error("matrices", R"(torch.ops.aten.trace.default","inputs":[)",
                    R"(torch.ops.aten.linalg_matrix_norm.str_ord","inputs":[)"
                    R"({"name":"ord","arg":{"as_string":"nuc"},"kind":1},)"),
@@ -225,7 +223,16 @@ TEST_CASE("program errors: a result of another type than in the file") {
   file.replace(graph, "\"relu\": {\"dtype\": 7", "\"relu\": {\"dtype\": 8");
   CHECK_THAT(error_of(file),
              StartsWith("model.pt2:/relu: relu: the result is f32[x_0, 8], and f64[x_0, 8] in the file  "
-                        "[import_file]"));
+                        "[import_file]") &&
+                 Contains("if the export ran after torch.set_default_dtype()"));
+}
+
+TEST_CASE("program errors: tokens that run_decompositions() adds") {
+  ProgramFile file("mlp");
+  file.replace(graph, R"({"buffer": {"arg": {"name": "b_scale"}, "buffer_name": "scale", "persistent": true}})",
+               R"({"token": {"arg": {"name": "b_scale"}}})");
+  CHECK_THAT(error_of(file), Contains("a token of effects: b_scale") &&
+                                 Contains("save the exported program without run_decompositions()"));
 }
 
 TEST_CASE("program errors: a size that is no polynomial of the sizes of inputs") {

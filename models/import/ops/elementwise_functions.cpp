@@ -179,10 +179,11 @@ Tensor rounding_error(const Tensor& q, const Tensor& y, const Tensor& p) {
 }
 
 /// Returns the remainder of x / y with the sign of x, for f64. A quotient that was rounded up to a whole number is
-/// one too large, which makes the remainder negative.
-Tensor truncated_remainder(const Tensor& x, const Tensor& y) {
-  const Tensor whole = detach((x / y).trunc()), exact = whole * y, error = detach(rounding_error(whole, y, exact));
-  const Tensor rest = (x - exact) - error, is_wrong = (rest * side_of(x)) < 0;
+/// one too large, which makes the remainder negative. Products of numbers that were f32 or smaller are exact.
+Tensor truncated_remainder(const Tensor& x, const Tensor& y, bool is_product_exact) {
+  const Tensor whole = detach((x / y).trunc()), product = whole * y, difference = x - product;
+  const Tensor rest = is_product_exact ? difference : difference - detach(rounding_error(whole, y, product));
+  const Tensor is_wrong = (rest * side_of(x)) < 0;
   const Tensor fixed = rest + where(is_wrong, abs(y) * side_of(x), 0);
   return where((abs(y) == infinity) & isfinite(x), x, fixed);
 }
@@ -194,13 +195,13 @@ Tensor floor_of(const Tensor& rest, const Tensor& y) {
 }  // namespace
 
 Tensor float_remainder(const Tensor& a, const Tensor& b, bool truncates) {
-  const Tensor x = a.to(f64), y = b.to(f64), rest = truncated_remainder(x, y);
+  const Tensor x = a.to(f64), y = b.to(f64), rest = truncated_remainder(x, y, a.dtype() != f64);
   return (truncates ? rest : floor_of(rest, y)).to(a.dtype());
 }
 
 Tensor floor_quotient(const Tensor& a, const Tensor& b) {
   if (!is_float(a.dtype())) return (a - floor_remainder(a, b)) / b;
-  const Tensor x = a.to(f64), y = b.to(f64), rest = truncated_remainder(x, y);
+  const Tensor x = a.to(f64), y = b.to(f64), rest = truncated_remainder(x, y, a.dtype() != f64);
   const Tensor is_apart = (rest != 0) & ((rest < 0) ^ (y < 0));
   // A multiple of y, whose quotient has rounding errors.
   const Tensor whole = ((x - rest) / y).round() - is_apart.to(f64);

@@ -24,7 +24,10 @@ class Check {
   void signature(const ExportedProgram& program) {
     for (const InputSpec& input : program.inputs) {
       if (input.kind == InputSpec::Kind::object) parts_.add("an input that is a Python object", input.target);
-      if (input.kind == InputSpec::Kind::token) parts_.add("a token of effects", input.target);
+      if (input.kind == InputSpec::Kind::token) {
+        has_token_ = true;
+        parts_.add("a token of effects", input.target);
+      }
     }
     for (const OutputSpec& output : program.outputs)
       if (output.kind == OutputSpec::Kind::other)
@@ -50,8 +53,11 @@ class Check {
   ProgramAccesses take_accesses() { return std::move(accesses_); }
 
   void report(const std::string& file) const {
-    parts_.report(file, "Lathe does not import", "import_unsupported",
-                  has_mutation_ ? "call run_decompositions() on the exported program, which replaces such ops" : "");
+    std::string_view hint;
+    if (has_mutation_) hint = "call run_decompositions() on the exported program, which replaces such ops";
+    if (has_token_)  // checks of linear algebra, for example
+      hint = "save the exported program without run_decompositions(), which adds tokens to ops with checks of values";
+    parts_.report(file, "Lathe does not import", "import_unsupported", hint);
   }
 
  private:
@@ -109,7 +115,7 @@ class Check {
   const importing::OpTable& ops_;
   UnsupportedParts parts_;
   ProgramAccesses accesses_;
-  bool has_mutation_ = false;
+  bool has_mutation_ = false, has_token_ = false;
 };
 
 bool is_false(const Argument& argument) { return argument.kind == Argument::Kind::boolean && argument.integer == 0; }

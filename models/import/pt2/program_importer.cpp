@@ -219,10 +219,16 @@ void ProgramImporter::check_type(const NodePart& node, const std::string& name, 
     const std::optional<Dim> known = dims_.dim(size);
     sizes += (sizes.empty() ? "" : ", ") + (known ? known->to_string() : std::get<std::string>(size));
   }
+  // PyTorch computes numbers, and quotients of integers, in its default dtype, which a file does not have.
+  const bool has_default = value.dtype() == f32 && dtype != f32 && is_float(dtype);
   fail(node,
        fmt::format("the result is {}, and {}[{}] in the file",
                    ir::TensorType::contiguous(value.dtype(), shape).to_string(), lathe::name(dtype), sizes),
-       "import_file", "the file is damaged, or Lathe misreads this op: please report it");
+       "import_file",
+       has_default
+           ? "if the export ran after torch.set_default_dtype(), export the model with the default float32, and "
+             "give dtypes to tensors that forward() makes; otherwise please report this op"
+           : "the file is damaged, or Lathe misreads this op: please report it");
 }
 
 Location ProgramImporter::location(const NodePart& node) const {

@@ -23,7 +23,7 @@ Results leaky_relu_op(const OpCall& call) {
 }
 
 Results prelu(const OpCall& call) {
-  const auto op = [](const Tensor& x, const Tensor& slope) { return where(x < 0, x * slope, x); };
+  const auto op = [](const Tensor& x, const Tensor& slope) { return where(x > 0, x, x * slope); };
   return {widened(op, call.tensor(0), call.tensor(1))};
 }
 

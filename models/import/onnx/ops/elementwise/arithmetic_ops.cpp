@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <functional>
+
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/ops/elementwise_functions.h"
@@ -105,16 +107,17 @@ std::optional<DimTensor> folded_mod(const OpCall& call) {
   });
 }
 
-/// The result has the dtype of the base. Powers of integers are exact below 2^53.
+/// The result has the dtype of the base. Powers of integers wrap.
 Results power(const OpCall& call) {
   const Tensor base = call.tensor(0), exponent = call.tensor(1);
+  if (!is_float(base.dtype()) && !is_float(exponent.dtype())) {
+    const DType wide = base.dtype() == i64 || exponent.dtype() == i64 ? i64 : i32;
+    return {importing::integer_power(base.to(wide), exponent.to(wide)).to(base.dtype())};
+  }
   if (is_float(base.dtype()) && (base.dtype() == exponent.dtype() || !is_float(exponent.dtype())))
     return {pow(base, exponent.to(base.dtype()))};
   const Tensor result = pow(base.to(f64), exponent.to(f64));
-  return {(is_float(base.dtype())       ? result
-           : is_float(exponent.dtype()) ? result.trunc()
-                                        : result.round())
-              .to(base.dtype())};
+  return {(is_float(base.dtype()) ? result : result.trunc()).to(base.dtype())};
 }
 
 Results negate(const OpCall& call) {
@@ -132,18 +135,19 @@ Results sign_op(const OpCall& call) {
   return {widened([](const Tensor& a) { return sign(a); }, call.tensor(0))};
 }
 
-/// A bound is a constant or a tensor of one element.
+/// A bound is a constant or a tensor of one element. The gradient is 0 at a known bound, as in PyTorch.
 Results clip(const OpCall& call) {
   Tensor x = call.tensor(0);
   const DType dtype = x.dtype();
-  const auto limit = [&](const char* name, std::size_t i, const auto& combine_with) {
-    if (call.has(name))
-      x = combine_with(x, call.graph().constant(call.real(name), dtype));
-    else if (call.has(i))
-      x = widened(combine_with, x, call.tensor(i).reshape({}));
+  const auto limit = [&](const char* name, std::size_t i, const auto& combine_with, const auto& is_inside) {
+    if (!call.has(name) && !call.has(i)) return;
+    const Tensor at = call.has(name) ? call.graph().constant(call.real(name), dtype) : call.tensor(i).reshape({});
+    const Tensor result = widened(combine_with, x, at);
+    const bool is_known = call.has(name) || call.operand(i).constant();
+    x = is_known && is_float(dtype) ? straight_through(result, where(is_inside(x, at), x, 0)) : result;
   };
-  limit("min", 1, [](const Tensor& a, const Tensor& b) { return maximum(a, b); });
-  limit("max", 2, [](const Tensor& a, const Tensor& b) { return minimum(a, b); });
+  limit("min", 1, [](const Tensor& a, const Tensor& b) { return maximum(a, b); }, std::greater());
+  limit("max", 2, [](const Tensor& a, const Tensor& b) { return minimum(a, b); }, std::less());
   return {x};
 }
 

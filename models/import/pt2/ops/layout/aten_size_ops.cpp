@@ -182,6 +182,7 @@ Results assert_condition(const OpCall& call) {
   const HostTensor* const known = call.operand(0).constant();
   if (!known)
     call.fail(fmt::format("the program checks values of a run: {}", message), "import_unsupported",
+              "save the exported program without run_decompositions(), which adds checks to ops such as one_hot, or "
               "remove the check before the export; torch.distributions.Distribution.set_default_validate_args(False) "
               "removes those of distributions");
   if (known->numel() != 1 || known->get(0) == 0)
