@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "codegen/cuda/phases/phase_text.h"
 #include "codegen/cuda/prelude/prelude.h"
 #include "codegen/cuda/uses.h"
+#include "ir/kernel/phases.h"
 #include "ir/kernel/verify/structure_rules.h"
 #include "ir/support/error.h"
 
@@ -101,19 +103,23 @@ class Emitter : RegionText {
     return std::move(out_);
   }
 
-  /// Returns the function that runs the blocks of the kernel in a grid of blocks of `block_threads` threads.
-  std::string phase_function(const std::string& symbol, int block_threads) {
+  /// Returns the function that runs the blocks of a phase of the kernel in a grid of blocks of `block_threads`
+  /// threads. It waits for its own block first, whose threads may still use shared memory for an earlier phase.
+  std::string phase_function(const std::string& symbol, const kernel::KernelPhase& phase, int block_threads) {
     const PhaseMapping mapping = phase_mapping(kernel_, gpu_, block_threads);
-    place_ = &in_phase;
+    place_ = &in_phase, phase_ = &phase;
     for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
-    line("LATHE_PHASE void");
-    line("{}({}, const u64 checks) {{", symbol, parameters());
+    line("LATHE_PHASE u32");
+    line("{}({}, const u64 checks, const u32 first) {{", symbol, parameters());
     ++depth_;
     for (int i = 0; i < kernel_.parameter_count(); ++i) line("expect_global({});", buffers_[at(i)]);
-    line("for ({}; phase.is_inside(); phase.advance()) {{", phase_block_text(kernel_, mapping, block_threads, dims_));
+    if (mapping.shared_bytes > 0) line("__syncthreads();");
+    line("{};", phase_block_text(kernel_, mapping, block_threads, dims_));
+    line("for (; phase.is_inside(); phase.advance()) {{");
     nested(kernel_.body);
     if (mapping.shared_bytes > 0) line("  {}", place_->barrier);
     line("}}");
+    line("return phase.next(first);");
     --depth_;
     line("}}\n");
     return std::move(out_);
@@ -153,8 +159,13 @@ class Emitter : RegionText {
     std::string list;
     for (int i = 0; i < kernel_.parameter_count(); ++i) {
       const BufferInfo& buffer = kernel_.buffers[at(i)];
-      list += fmt::format("{}{}*{} {}, ", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype),
-                          buffer.noalias && !has_phases() ? " __restrict__" : "", buffers_[at(i)]);
+      const std::string type =
+          fmt::format("{}{}", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype));
+      if (phase_ && phase_->awaits(at(i)))
+        list += fmt::format("const Awaited<{}> {}, ", type, buffers_[at(i)]);
+      else
+        list +=
+            fmt::format("{}*{} {}, ", type, buffer.noalias && !has_phases() ? " __restrict__" : "", buffers_[at(i)]);
     }
     for (const std::string& dim : dims_) list += fmt::format("const i64 {}, ", dim);
     list += "u64* const status";
@@ -357,7 +368,8 @@ class Emitter : RegionText {
   std::vector<std::string> vars_, buffers_, dims_, maps_;
   std::string out_;
   const BlockPlace* place_ = &in_grid;
-  const RegionRole* role_ = nullptr;  // of the enclosing region
+  const kernel::KernelPhase* phase_ = nullptr;  // null: a kernel of its own
+  const RegionRole* role_ = nullptr;            // of the enclosing region
   std::int64_t shared_used_ = 0;
   int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };
@@ -367,9 +379,11 @@ class Emitter : RegionText {
 std::string emit(const Kernel& kernel, const GpuInfo& gpu, Indices indices) {
   std::string text = fmt::format("#include \"{}\"\n\nnamespace lathe {{\n\n", prelude_name);
   const int block_threads = mapping_of(kernel, gpu).block_size();
-  for (std::size_t i = 0; i < kernel.phase_kernels.size(); ++i)
-    text += Emitter(*kernel.phase_kernels[i], gpu, indices)
-                .phase_function(phase_symbol(kernel, static_cast<int>(i)), block_threads);
+  std::map<std::pair<int, std::uint64_t>, kernel::KernelPhase> functions;
+  for (const kernel::KernelPhase& phase : kernel::phases_of(kernel)) functions[{phase.kernel, phase.awaited}] = phase;
+  for (const auto& [key, phase] : functions)
+    text += Emitter(*kernel.phase_kernels[static_cast<std::size_t>(phase.kernel)], gpu, indices)
+                .phase_function(phase_symbol(kernel, phase), phase, block_threads);
   // A kernel of phases only passes dims on, in 64 bits.
   text += Emitter(kernel, gpu, kernel.phase_kernels.empty() ? indices : Indices::int64).run();
   return text + "\n}  // namespace lathe\n";

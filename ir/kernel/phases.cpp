@@ -18,7 +18,8 @@ std::vector<KernelPhase> phases_of(const Kernel& kernel) {
 
 KernelPhase phase_of(const Instruction& in) {
   const IntrinsicOp& op = *in.machine;
-  return {static_cast<int>(op.attributes[0]), op.buffers, in.args, op.attributes[1]};
+  return {static_cast<int>(op.attributes[0]), op.buffers, in.args, op.attributes[1],
+          static_cast<std::uint64_t>(op.attributes[2])};
 }
 
 bool can_be_phase(const Kernel& kernel) {
@@ -38,6 +39,22 @@ bool can_be_phase(const Kernel& kernel) {
   });
   const std::int64_t all = threads[0] * threads[1] * threads[2];
   return is_known && (all <= warp_threads || all % warp_threads == 0);
+}
+
+bool can_be_awaited(const Kernel& kernel, std::size_t parameter) {
+  const BufferInfo& buffer = kernel.buffers[parameter];
+  if (parameter >= KernelPhase::most_awaited || !is_float(buffer.dtype) || buffer.access == Access::read_write)
+    return false;
+  bool is_plain = true;
+  for_each_statement(kernel.body, [&](const Statement& s) {
+    if (const auto* prefetch = std::get_if<Prefetch>(&s.node))
+      is_plain = is_plain && static_cast<std::size_t>(prefetch->buffer) != parameter;
+    const Instruction* in = intrinsic_operation(kernel, s);
+    is_plain = is_plain && !(in && std::ranges::any_of(in->machine->buffers, [&](const IntrinsicBuffer& used) {
+                               return static_cast<std::size_t>(used.id) == parameter;
+                             }));
+  });
+  return is_plain;
 }
 
 }  // namespace lathe::kernel

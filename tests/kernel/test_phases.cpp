@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "ir/kernel/phases.h"
 #include "ir/kernel/verify/parameter_use.h"
 #include "ir/support/error.h"
@@ -65,6 +67,47 @@ TEST_CASE("phases: a phase must not access what another one writes without a bar
   CHECK_NOTHROW(verify(phased_kernel()));
 }
 
+TEST_CASE("phases: awaited elements take the place of barriers") {
+  const Kernel kernel = test::round_trip(test::awaiting_kernel());
+  CHECK_NOTHROW(verify(kernel));
+  CHECK(print(kernel) == test::awaiting_text());
+  for (const auto& [rows, cols] : {std::pair{3, 40}, {5, 300}, {0, 7}}) {
+    const auto run = [](const Kernel& each) {
+      return [&each](auto buffers, auto dims) { interpret(each, buffers, dims); };
+    };
+    CHECK(phased_result(rows, cols, run(kernel)) == phased_result(rows, cols, run(phased_kernel())));
+  }
+  // A phase that reads before the only write finds NaN.
+  const auto unwritten = [](const Kernel& each) {
+    return phased_result(1, 1, [&](auto buffers, auto dims) { interpret(each, buffers, dims); })[0];
+  };
+  std::string early = test::awaiting_text();
+  const std::string write = "  run_phase 0(read x, write awaited y; n)\n";
+  early.erase(early.find(write), write.size());
+  CHECK(std::isnan(unwritten(parse_kernel(early, "early"))));
+}
+
+TEST_CASE("phases: the verifier checks that awaited elements are cleared, written once, and written before") {
+  const auto fails_awaiting = [](const std::string& text, const std::string& other, const char* label) {
+    INFO(other << " for " << text);
+    std::string all = test::awaiting_text();
+    const auto at = all.find(text);
+    REQUIRE(at != std::string::npos);
+    CHECK_THROWS_WITH(verify(parse_kernel(all.replace(at, text.size(), other), "phased")), Catch::Contains(label));
+  };
+  fails_awaiting("  grid_clear y count n\n", "", "[phase_awaits]");
+  fails_awaiting("  grid_barrier\n", "", "[phase_awaits]");
+  fails_awaiting("grid_clear y count n", "grid_clear x count n", "[access]");
+  fails_awaiting("  run_phase 0(read x, write awaited y; n)\n", "", "[phase_awaits]");
+  fails_awaiting("run_phase 0(read x, write awaited y; n)", "run_phase 0(read x, write y; n)", "[phase_awaits]");
+  fails_awaiting("run_phase 1(read awaited y", "run_phase 1(read y", "[grid_race]");
+  fails_awaiting("run_phase 0(read awaited y, write awaited z; n)", "run_phase 0(read x, write awaited y; n)",
+                 "[phase_awaits]");
+  fails_awaiting("run_phase 0(read x, write awaited y; n)\n",
+                 "run_phase 0(read x, write awaited y; n)\n  grid_clear y count n\n", "[grid_race]");
+  fails_awaiting("  grid_barrier\n", "  grid_barrier\n  grid_clear z count n\n", "[grid_race]");
+}
+
 TEST_CASE("phases: the verifier checks arguments, contexts and prefetches") {
   fails("run_phase 0(read x, write y; n)", "run_phase 3(read x, write y; n)", "[phase_arguments]");
   fails("run_phase 0(read x, write y; n)", "run_phase 0(read x; n)", "[phase_arguments]");
@@ -78,8 +121,9 @@ TEST_CASE("phases: the verifier checks arguments, contexts and prefetches") {
   fails("i1 in 0..256 step 1 @thread.x", "i1 in 0..250 step 1 @thread.x", "[phase_context]");
   fails("grid_prefetch w[0] count 40", "grid_prefetch y[0] count 40", "[grid_prefetch]");
   fails("grid_prefetch w[0] count 40", "grid_prefetch w[0] count n", "[grid_prefetch]");
-  fails("  run_phase 0(read y, write z; n)\n  grid_prefetch w[0] count 40\n",
-        "  grid_prefetch w[0] count 40\n  run_phase 0(read y, write z; n)\n", "[grid_prefetch]");
+  fails("  run_phase 2(read sums, read z, read w, write out; rows, cols)\n",
+        "  run_phase 2(read sums, read z, read w, write out; rows, cols)\n  grid_prefetch w[0] count 40\n",
+        "[grid_prefetch]");
   CHECK_THROWS_WITH(verify(parse_kernel("kernel @k(x: read f32) {\n  grid_barrier\n}", "k")),
                     Catch::Contains("[phase_context]"));
   CHECK_THROWS_AS(

@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include "codegen/cuda/names.h"
-#include "ir/kernel/phases.h"
 #include "ir/support/error.h"
 
 namespace lathe::cuda {
@@ -73,9 +72,10 @@ std::int64_t most_blocks_of_phases(const Kernel& kernel, const GpuInfo& gpu, std
   return most;
 }
 
-std::string phase_symbol(const Kernel& kernel, int number) {
-  return identifier(
-      fmt::format("{}_{}_{}", kernel.name, number, kernel.phase_kernels[static_cast<std::size_t>(number)]->name));
+std::string phase_symbol(const Kernel& kernel, const kernel::KernelPhase& phase) {
+  const std::string awaited = phase.awaited ? fmt::format("_awaits_{:x}", phase.awaited) : "";
+  return identifier(fmt::format("{}_{}_{}{}", kernel.name, phase.kernel,
+                                kernel.phase_kernels[static_cast<std::size_t>(phase.kernel)]->name, awaited));
 }
 
 }  // namespace lathe::cuda

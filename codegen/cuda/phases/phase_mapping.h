@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codegen/cuda/mapping.h"
+#include "ir/kernel/phases.h"
 
 namespace lathe::cuda {
 
@@ -26,7 +27,7 @@ PhaseMapping phase_mapping(const kernel::Kernel& phase, const GpuInfo& gpu, int 
 std::int64_t most_blocks_of_phases(const kernel::Kernel& kernel, const GpuInfo& gpu,
                                    std::span<const std::int64_t> dims);
 
-/// Returns the name of the function that runs the blocks of Kernel::phase_kernels[number].
-std::string phase_symbol(const kernel::Kernel& kernel, int number);
+/// Returns the name of the function that runs the blocks of a phase: one per kernel and set of awaited parameters.
+std::string phase_symbol(const kernel::Kernel& kernel, const kernel::KernelPhase& phase);
 
 }  // namespace lathe::cuda

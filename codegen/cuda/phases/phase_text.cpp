@@ -62,7 +62,7 @@ int axes_of(const Kernel& kernel) {
 std::string phase_block_text(const Kernel& phase, const PhaseMapping& mapping, int block_threads,
                              std::span<const std::string> dims) {
   const auto [x, y, z] = mapping.threads;
-  return fmt::format("PhaseBlock<{}, {}, {}, {}, {}, {}, {}, {}> phase({}, {}, {})", x, y, z, mapping.held,
+  return fmt::format("PhaseBlock<{}, {}, {}, {}, {}, {}, {}, {}> phase(first, {}, {}, {})", x, y, z, mapping.held,
                      mapping.at_once, block_threads, mapping.shared_bytes, axes_of(phase),
                      blocks_along(phase, 0, dims), blocks_along(phase, 1, dims), blocks_along(phase, 2, dims));
 }

@@ -8,8 +8,8 @@
 namespace lathe::cuda {
 
 /// Returns the CUDA C++ type and arguments of the object `phase` that hands out the blocks of a phase:
-/// "PhaseBlock<256, 1, 1, 256, 2, 512, 4096, 1> phase(9, 1, 1)". The number of blocks follows from the dims, whose
-/// names in the text are given. Throws InternalError [block_bounds] like grid_of().
+/// "PhaseBlock<256, 1, 1, 256, 2, 512, 4096, 1> phase(first, 9, 1, 1)". The number of blocks follows from the dims,
+/// whose names in the text are given. Throws InternalError [block_bounds] like grid_of().
 std::string phase_block_text(const kernel::Kernel& phase, const PhaseMapping& mapping, int block_threads,
                              std::span<const std::string> dims);
 

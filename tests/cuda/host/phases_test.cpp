@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <fmt/core.h>
+
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/index/index_width.h"
 #include "codegen/cuda/mapping.h"
@@ -14,6 +16,7 @@
 /// The CUDA text of kernels of phases, whose blocks are resident and meet at grid barriers.
 using namespace lathe;
 using namespace lathe::kernel;
+using test::awaiting_kernel;
 using test::HostCuda;
 using test::phased_kernel;
 using test::phased_result;
@@ -27,13 +30,12 @@ std::vector<float> interpreted(const Kernel& kernel, std::int64_t rows, std::int
   return phased_result(rows, cols, [&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
 }
 
-void finds(const char* text, const char* mistake) {
-  test::check_detected(phased_kernel(), [](const auto& run) { return phased_result(9, 300, run); }, text, mistake);
+void finds(const char* text, const char* mistake, const Kernel& kernel = phased_kernel(), std::int64_t rows = 9) {
+  test::check_detected(kernel, [rows](const auto& run) { return phased_result(rows, 300, run); }, text, mistake);
 }
 
-void races(const char* text, const char* mistake) {
+void races(const char* text, const char* mistake, const Kernel& kernel = phased_kernel()) {
   INFO(mistake << " for " << text);
-  const Kernel kernel = phased_kernel();
   auto racing = RacingCuda::build({&kernel, 1}, prelude_with(text, mistake));
   if (!racing) return;
   CHECK_THROWS_AS(phased_result(9, 300, [&](auto buffers, auto dims) { racing->run(kernel, buffers, dims); }),
@@ -55,53 +57,111 @@ TEST_CASE("phases: their blocks run several at a time in the blocks of the grid"
   const std::string text = cuda::emit(kernel, gpu);
   const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
   CHECK(has("__launch_bounds__(256, 2)\nphased(const f32* x, const f32* w, f32* y, "));
-  CHECK(has("PhaseBlock<256, 1, 1, 256, 1, 256, 0, 1> phase(max(block_count(0LL, n, 256LL), 1LL), 1, 1)"));
-  CHECK(has("PhaseBlock<128, 1, 1, 128, 2, 256, 512, 1> phase("));
+  CHECK(has("PhaseBlock<256, 1, 1, 256, 1, 256, 0, 1> phase(first, max(block_count(0LL, n, 256LL), 1LL), 1, 1)"));
+  CHECK(has("PhaseBlock<128, 1, 1, 128, 2, 256, 512, 1> phase(first, "));
   CHECK(has(", checks + 1, status);"));
   CHECK(
-      has("  phased_1_row_sum(y, sums, rows, cols, status, 2);\n  phased_0_scale(y, z, n, status, 0);\n"
-          "  grid.prefetch(w, 0, 40);\n  grid.wait();\n"));
+      has("  grid.first = phased_1_row_sum(y, sums, rows, cols, status, 2, grid.first);\n"
+          "  grid.first = phased_0_scale(y, z, n, status, 0, grid.first);\n"
+          "  grid.arrive(), grid.prefetch(w, 0, 40);\n  grid.wait();\n"));
   CHECK(cuda::int32_suffices(kernel, gpu, dims));
   const std::int64_t large[] = {std::int64_t{1} << 20, std::int64_t{1} << 20, std::int64_t{1} << 40};
   CHECK_FALSE(cuda::int32_suffices(kernel, gpu, large));
 }
 
 TEST_CASE("phases on the host give the bits of the interpreter, for grids of any size") {
-  const Kernel kernel = phased_kernel();
+  for (const Kernel& kernel : {phased_kernel(), awaiting_kernel()}) {
+    const auto host = HostCuda::build({&kernel, 1});
+    if (!host) return;
+    for (const auto& [rows, cols] : {std::pair{9, 300}, {3, 40}, {1, 1}, {0, 7}})
+      for (const std::uint64_t seed : {1, 2, 3}) {
+        INFO(rows << " x " << cols << ", seed " << seed);
+        const auto found =
+            phased_result(rows, cols, [&](auto buffers, auto dims) { host->run(kernel, buffers, dims, seed); });
+        CHECK(same_bits(found, interpreted(kernel, rows, cols)));
+      }
+    std::int64_t code = 0;
+    phased_result(1000, 1, [&](auto buffers, auto dims) { code = host->run(kernel, buffers, dims); });
+    CHECK(code == 3);
+  }
+}
+
+TEST_CASE("phases without a barrier between them use shared memory one after the other") {
+  const auto reversing = [](const char* name, int threads) {
+    return fmt::format(R"(
+  kernel @{0}(x: read f32, y: write f32; n) {{
+    for i0 in 0..n step {1} @block.x {{
+      alloc part: f32[{1}] @shared
+      for i1 in 0..{1} step 1 @thread.x {{
+        %0 = add i0, i1 : i64
+        %1 = load x[%0] : f32
+        store part[i1] = %1
+        barrier
+        %2 = sub {2}, i1 : i64
+        %3 = load part[%2] : f32
+        store y[%0] = %3
+      }}
+    }}
+  }})",
+                       name, threads, threads - 1);
+  };
+  // A block has two blocks of the first phase at a time, each with half of the memory that the second one uses.
+  const Kernel kernel = parse_kernel("kernel @k(x: read f32, y: write f32, z: write f32; n) {" +
+                                         reversing("narrow", 128) + reversing("wide", 256) +
+                                         "\n  run_phase 0(read x, write y; n)\n  run_phase 1(read x, write z; n)\n}",
+                                     "shared");
+  const auto result = [](const auto& run) {
+    std::vector<float> x(2048), y(2048), z(2048);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+    std::vector<BoundBuffer> buffers;
+    for (std::vector<float>* each : {&x, &y, &z}) buffers.push_back({each->data(), std::ssize(*each)});
+    const std::vector<std::int64_t> dims{2048};
+    run(std::span<const BoundBuffer>(buffers), std::span<const std::int64_t>(dims));
+    y.insert(y.end(), z.begin(), z.end());
+    return y;
+  };
+  const auto expected = result([&](auto buffers, auto dims) { interpret(kernel, buffers, dims); });
   const auto host = HostCuda::build({&kernel, 1});
-  if (!host) return;
-  for (const auto& [rows, cols] : {std::pair{9, 300}, {3, 40}, {1, 1}, {0, 7}})
-    for (const std::uint64_t seed : {1, 2, 3}) {
-      INFO(rows << " x " << cols << ", seed " << seed);
-      const auto found =
-          phased_result(rows, cols, [&](auto buffers, auto dims) { host->run(kernel, buffers, dims, seed); });
-      CHECK(same_bits(found, interpreted(kernel, rows, cols)));
-    }
-  std::int64_t code = 0;
-  phased_result(1000, 1, [&](auto buffers, auto dims) { code = host->run(kernel, buffers, dims); });
-  CHECK(code == 3);
+  auto racing = RacingCuda::build({&kernel, 1});
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    if (host) CHECK(result([&](auto buffers, auto dims) { host->run(kernel, buffers, dims, seed); }) == expected);
+    if (racing) CHECK(result([&](auto buffers, auto dims) { racing->run(kernel, buffers, dims, seed); }) == expected);
+  }
 }
 
 TEST_CASE("phases: the host detects errors in the text of barriers and blocks") {
-  finds("if (!has_arrived) arrive();\n    has_arrived = false;", "arrive();\n    return;");
+  finds("    arrive();\n    has_arrived = false;", "    arrive();\n    return;");
   finds("shim_grid_wait(word, before);", "");
   finds("before ^= flips;", "");
   finds("flips - (gridDim.x - 1)", "flips - gridDim.x");
   finds("number += i64(at_once) * gridDim.x", "number += i64(at_once + 1) * gridDim.x");
   finds("place * shared_bytes", "0 * shared_bytes + 16");
   finds("own / x % y", "own % y");
+  finds("- first;\n    number", "- 0;\n    number", phased_kernel(), 1);
   finds("shim_part_barrier(place * held, x * y * z);", "");
 }
 
+TEST_CASE("phases: the host detects errors in the text of awaited elements") {
+  const Kernel kernel = awaiting_kernel();
+  finds("return !is_absent(word = peek<WordOf<T>>(at + i));", "word = peek<WordOf<T>>(at + i); return true;", kernel);
+  finds("broadcast<4>(~0u)", "broadcast<4>(0u)", kernel);
+  finds("static_cast<Word>(~Word(0))", "Word(0)", kernel);
+}
+
 TEST_CASE("phases: no races on the host, with a thread for each thread of all blocks, and removed waits are found") {
-  const Kernel kernel = phased_kernel();
-  auto racing = RacingCuda::build({&kernel, 1});
-  if (!racing) return;
-  for (const std::uint64_t seed : {1, 2}) {
-    const auto found =
-        phased_result(9, 300, [&](auto buffers, auto dims) { racing->run(kernel, buffers, dims, seed); });
-    CHECK(same_bits(found, interpreted(kernel, 9, 300)));
+  for (const Kernel& kernel : {phased_kernel(), awaiting_kernel()}) {
+    auto racing = RacingCuda::build({&kernel, 1});
+    if (!racing) return;
+    for (const std::uint64_t seed : {1, 2}) {
+      const auto found =
+          phased_result(9, 300, [&](auto buffers, auto dims) { racing->run(kernel, buffers, dims, seed); });
+      CHECK(same_bits(found, interpreted(kernel, 9, 300)));
+    }
   }
+  races("__atomic_load_n(static_cast<const Word*>(p), __ATOMIC_RELAXED)", "*static_cast<const Word*>(p)",
+        awaiting_kernel());
+  races("__atomic_store_n(static_cast<Word*>(p), word, __ATOMIC_RELAXED);", "*static_cast<Word*>(p) = word;",
+        awaiting_kernel());
   races("shim_grid_wait(word, before);", "");
   races("    __syncthreads();\n    has_arrived = true;", "    has_arrived = true;");
   races("      before ^= flips;\n    }\n    __syncthreads();", "      before ^= flips;\n    }");
@@ -132,5 +192,21 @@ TEST_CASE(
     const cuda::Resources resources = compile(cuda::Output::cubin).resources;
     CHECK(resources.spill_bytes == 0);
     CHECK(resources.registers <= 128);
+  }
+}
+
+TEST_CASE("phases: NVRTC polls awaited elements, and stores them, in L2") {
+  const auto nvrtc = test::local_nvrtc();
+  if (!nvrtc) return;
+  const Kernel kernel = awaiting_kernel();
+  const std::string ptx =
+      cuda::compile_kernels(*nvrtc, {&kernel, 1}, cuda::Arch::named("sm_90a"), cuda::Output::ptx, nullptr)[0].code;
+  CHECK(ptx.find("ld.relaxed.gpu.global.u32") != std::string::npos);
+  CHECK(ptx.find("st.relaxed.gpu.global.u32") != std::string::npos);
+  for (const char* name : {"sm_80", "sm_90a", "sm_100a"}) {
+    const cuda::Resources resources =
+        cuda::compile_kernels(*nvrtc, {&kernel, 1}, cuda::Arch::named(name), cuda::Output::cubin, nullptr)[0]
+            .resources;
+    CHECK(resources.spill_bytes == 0);
   }
 }

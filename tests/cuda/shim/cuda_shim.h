@@ -71,6 +71,9 @@ void shim_prefetch(const void* line);
 unsigned shim_grid_word(const unsigned* word);
 void shim_grid_arrive(unsigned* word, unsigned amount);
 void shim_grid_wait(const unsigned* word, unsigned before);
+/// Polls an element that another block of the grid writes: waits until over(what, 0). Called after such a write.
+void shim_await_written(bool (*over)(const void* what, unsigned), const void* what);
+void shim_wrote_awaited();
 /// wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T of N = 2 * lanes, .commit_group, .wait_group; 128 threads meet for
 /// each. The matmul runs at the wait; until then the sums are poisoned. If `held` is given, the left operand is these
 /// 4 registers of each thread instead of the descriptor's. One that `starts` overwrites the sums.

@@ -335,6 +335,10 @@ void shim_grid_wait(const unsigned* word, unsigned before) {
   wait_for_blocks([](const void* at, unsigned old) { return ((*static_cast<const unsigned*>(at) ^ old) >> 31) != 0; },
                   word, before);
 }
+void shim_await_written(ShimCondition over, const void* what) {
+  if (!over(what, 0)) wait_for_blocks(over, what, 0);
+}
+void shim_wrote_awaited() {}
 
 void __syncwarp() {
   shim_meet([](void* const*) { return true; }, nullptr);

@@ -374,6 +374,16 @@ void shim_grid_wait(const unsigned* word, unsigned before) {
   }
 }
 
+/// The element itself is all that the waiting thread may use: ThreadSanitizer is not notified.
+void shim_await_written(ShimCondition over, const void* what) {
+  for (;;) {
+    const unsigned wakes = grid_wakes.now();
+    if (over(what, 0)) return;
+    grid_wakes.wait_while(wakes);
+  }
+}
+void shim_wrote_awaited() { grid_wakes.advance(); }
+
 /// Blocks run one after the other, so a wait for an earlier one is over.
 void shim_wait_blocks(const int* passed, int rank) {
   block->orders_blocks = true;

@@ -96,6 +96,24 @@ inline constexpr const char* phased_text =
 
 inline kernel::Kernel phased_kernel() { return kernel::parse_kernel(phased_text, "phased"); }
 
+/// Returns the text of the same kernel, whose phases await elements: its only barrier is after they are cleared.
+inline std::string awaiting_text() {
+  std::string text = phased_text;
+  text.erase(text.find("  run_phase"));
+  return text + R"(  grid_clear y count n
+  grid_clear sums count rows
+  grid_clear z count n
+  grid_barrier
+  run_phase 0(read x, write awaited y; n)
+  run_phase 1(read awaited y, write awaited sums; rows, cols) checks after 2
+  run_phase 0(read awaited y, write awaited z; n)
+  grid_prefetch w[0] count 40
+  run_phase 2(read awaited sums, read awaited z, read w, write out; rows, cols)
+}
+)";
+}
+inline kernel::Kernel awaiting_kernel() { return kernel::parse_kernel(awaiting_text(), "phased"); }
+
 /// Calls run(buffers, dims) and returns `out`. Memory of the kernel starts as -1.
 template <class Run>
 std::vector<float> phased_result(std::int64_t rows, std::int64_t cols, const Run& run) {
