@@ -63,9 +63,9 @@ Value reduce_in_warp(kernel::Builder& b, ScalarOp op, Value value, Value lane, i
   return from_lane(b, value, first);
 }
 
-Value reduce_with_partners(kernel::Builder& b, ScalarOp op, Value value, Value thread, int width) {
+Value reduce_with_partners(kernel::Builder& b, ScalarOp op, Value value, Value thread, int width, int apart) {
   const Value lane = thread % kernel::warp_threads;
-  for (int half = width / 2; half >= 1; half /= 2)
+  for (int half = width / 2; half >= apart; half /= 2)
     value = b.apply(op, {value, from_lane(b, value, b.apply(ScalarOp::bit_xor, {lane, b.index(half)}))});
   return value;
 }

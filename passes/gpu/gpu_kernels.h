@@ -85,9 +85,10 @@ void multiply_add(kernel::Builder& b, std::span<const kernel::Var> sums, kernel:
 /// the lower half. All threads of the warp call it, and all threads of a group get the same result.
 kernel::Value reduce_in_warp(kernel::Builder& b, ScalarOp op, kernel::Value value, kernel::Value lane, int width);
 /// Same for an op that commutes, with fewer exchanges and no registers for lanes: threads whose numbers differ in one
-/// bit exchange their values, so they compute the same results. `thread` is the index of the thread.x loop.
+/// bit exchange their values, so they compute the same results. `thread` is the index of the thread.x loop. Combines
+/// only threads whose numbers differ by multiples of `apart`, a power of two.
 kernel::Value reduce_with_partners(kernel::Builder& b, ScalarOp op, kernel::Value value, kernel::Value thread,
-                                   int width);
+                                   int width, int apart = 1);
 
 /// Combines one value per thread over the `width` threads of a group (a power of two). `slot` is the thread's index
 /// in shared memory, where the groups follow each other; `index` is its number in the group (i64). A group of 32 or

@@ -15,6 +15,7 @@ namespace {
 
 /// Blocks of a matmul that computes its left operand: more would compute it more often, and all of them are resident.
 constexpr std::int64_t most_blocks = 2 * estimated_multiprocessors;
+constexpr int most_early_rows = 2;  // whose registers leave room for loads that precede the left operand
 
 /// GEMV: the threads mainly read the right operand, from adjacent addresses, with several loads in
 /// flight each. The few rows of the left operand come from caches, or each block computes them.
@@ -27,14 +28,14 @@ class Gemv {
         rows_(static_cast<int>(*operands_.m.value())),
         along_k_(parts_.right.along_k()),
         left_(parts_, rows_),
-        plan_(plan(lowering)) {}
+        plan_(plan(lowering)),
+        loads_early_(can_load_early()) {}
 
   KernelContext::Built run() {
-    const int columns = plan_.threads / plan_.split * (along_k_ ? 1 : plan_.lanes);
     if (!left_.is_computed())
-      return parts_.tiles(rows_, columns,
+      return parts_.tiles(rows_, columns(),
                           [&](const Position& at) { block(at.batch, [&](const Tile& tile) { tile(at.n); }); });
-    return parts_.tiles_in_turn(rows_, columns, nullptr, [&](const ProductParts::Tiling& all) { blocks(all); });
+    return parts_.tiles_in_turn(rows_, columns(), nullptr, [&](const ProductParts::Tiling& all) { blocks(all); });
   }
 
  private:
@@ -52,12 +53,34 @@ class Gemv {
                     : plan_columns(shared, lanes, rows_, bytes, o.batch.value(), o.n.value(), o.k.value());
   }
 
+  /// Columns of a block.
+  int columns() const { return plan_.threads / plan_.split * (along_k_ ? 1 : plan_.lanes); }
+
+  /// The most blocks per batch of a matmul that computes its left operand; 0: no limit.
+  std::int64_t most_blocks_of_batch() const {
+    const auto batches = operands_.batch.value();
+    return batches ? (most_blocks + *batches - 1) / std::max<std::int64_t>(*batches, 1) : 0;
+  }
+  /// Whether a block of such a matmul has one tile.
+  bool has_one_tile() const {
+    const auto n = operands_.n.value();
+    const std::int64_t most = most_blocks_of_batch();
+    return most == 0 || (n && *n <= most * columns());
+  }
+
+  /// Whether threads load the first part of the right operand before the left one is at hand, and hold it in
+  /// registers meanwhile: all elements of that part are inside.
+  bool can_load_early() const {
+    const auto n = operands_.n.value(), k = operands_.k.value();
+    const std::int64_t first = std::int64_t{plan_.split} * plan_.at_once * (along_k_ ? plan_.lanes : 1);
+    return left_.is_computed() && left_.is_whole() && has_one_tile() && rows_ <= most_early_rows && *k >= first &&
+           (along_k_ || (n && *n % columns() == 0));
+  }
+
   /// The blocks of a matmul that computes its left operand: each takes several tiles of a batch in turn.
   void blocks(const ProductParts::Tiling& all) {
-    const auto batches = operands_.batch.value(), columns = operands_.n.value();
-    const std::int64_t most = batches ? (most_blocks + *batches - 1) / std::max<std::int64_t>(*batches, 1) : 0;
-    const bool is_alone = most == 0 || (columns && *columns <= most * all.columns);
-    const Value each = is_alone ? all.across : kernel::min(all.across, most);
+    const bool is_alone = has_one_tile();
+    const Value each = is_alone ? all.across : kernel::min(all.across, most_blocks_of_batch());
     const auto one = [&](Value i) {
       const Value first = i % each;
       block(i / each, [&](const Tile& tile) {
@@ -91,15 +114,28 @@ class Gemv {
     });
   }
 
+  /// Runs the loads of a thread's first step, if they are early, and prepares the left operand after them.
+  template <class Load>
+  std::vector<Value> early_loads(Value thread, Value batch, Value own, std::int64_t stride, const Load& load) {
+    std::vector<Value> loaded;
+    if (!loads_early_) return loaded;
+    for (int i = 0; i < plan_.at_once; ++i) loaded.push_back(load(own + i * stride, Value{}));
+    start(thread, batch);
+    return loaded;
+  }
+
   /// Processes the elements of a range that a thread sums: first `at_once` loads followed by their adds, then one
-  /// load at a time. A load covers `step` elements of the depth; the loads of a thread are `stride` apart.
+  /// load at a time. A load covers `step` elements of the depth; the loads of a thread are `stride` apart. Those of
+  /// the first step may be at hand.
   template <class Load, class Add>
-  void for_depth(Value count, Value own, int step, std::int64_t stride, const Load& load, const Add& add) {
+  void for_depth(Value count, Value own, int step, std::int64_t stride, const Load& load, const Add& add,
+                 const std::vector<Value>& early) {
     const std::int64_t all = stride * plan_.at_once;
+    for (std::size_t i = 0; i < early.size(); ++i) add(own + static_cast<int>(i) * stride, Value{}, early[i]);
     const bool is_known = !left_.is_computed() || left_.is_whole();
     const auto depth = is_known ? operands_.k.value() : std::nullopt;
     const Value whole = depth ? b_.index(*depth / all * all) : count - count % all;
-    b_.for_loop(b_.index(0), whole, all, [&](Value first) {
+    b_.for_loop(b_.index(early.empty() ? 0 : all), whole, all, [&](Value first) {
       std::vector<Value> loaded;
       for (int i = 0; i < plan_.at_once; ++i) loaded.push_back(load(first + (own + i * stride), Value{}));
       for (int i = 0; i < plan_.at_once; ++i) add(first + (own + i * stride), Value{}, loaded[i]);
@@ -130,7 +166,7 @@ class Gemv {
     SharedTree tree(b_, is_in_warp() ? std::vector<DType>{} : types, plan_.threads);
     left_.allocate(plan_.threads);
     const auto thread = [&](Value t) {
-      start(t, batch);
+      if (!loads_early_) start(t, batch);
       tiles([&](Value first_column) { dot(t, batch, first_column, tree); });
     };
     b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
@@ -141,18 +177,23 @@ class Gemv {
   void dot(Value t, Value batch, Value first_column, SharedTree& tree) {
     const Value own = t % plan_.split, column = first_column + t / plan_.split;
     const Value here = kernel::min(column, parts_.n - 1);  // all threads take part in the tree
+    const std::int64_t stride = std::int64_t{plan_.split} * plan_.lanes;
+    const auto load = [&](Value k, Value mask) {
+      return inside(mask, load_right(batch, here, k, LaneAxis::k, mask));
+    };
+    const std::vector<Value> early = early_loads(t, batch, own * plan_.lanes, stride, load);
     const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
     for_ranges_of_depth(t, batch, [&](Value first, Value count) {
       for_depth(
-          count, own * plan_.lanes, plan_.lanes, std::int64_t{plan_.split} * plan_.lanes,
-          [&](Value k, Value mask) { return inside(mask, load_right(batch, here, first + k, LaneAxis::k, mask)); },
+          count, own * plan_.lanes, plan_.lanes, stride, [&](Value k, Value mask) { return load(first + k, mask); },
           [&](Value k, Value mask, Value w) {
             for (int r = 0; r < rows_; ++r) {
               const Var sum = sums[r];
               const Value x = inside(mask, load_left(batch, r, k, plan_.lanes, mask));
               b_.set(sum, b_.fma(x, w, b_.get(sum)));
             }
-          });
+          },
+          early);
     });
     std::vector<Value> values;
     for (const Var sum : sums)
@@ -176,7 +217,7 @@ class Gemv {
     const kernel::Buffer memory = b_.alloc(operands_.compute, of_row * rows_, kernel::Space::shared, "sums");
     left_.allocate(plan_.threads);
     const auto thread = [&](Value t) {
-      start(t, batch);
+      if (!loads_early_) start(t, batch);
       tiles([&](Value first_column) { sum_vector(t, batch, first_column, memory); });
     };
     b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
@@ -186,39 +227,59 @@ class Gemv {
     const int side = plan_.threads / plan_.split;
     const std::int64_t of_row = std::int64_t{plan_.threads} * plan_.lanes;
     const Value own = t / side, column = first_column + t % side * plan_.lanes;
+    const std::vector<Value> early = early_loads(
+        t, batch, own, plan_.split, [&](Value k, Value) { return load_right(batch, column, k, LaneAxis::row, {}); });
     const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
     for_ranges_of_depth(t, batch, [&](Value first, Value count) {
-      b_.if_(column < parts_.n, [&] {
-        unmasked_or_masked(b_, column, parts_.n, plan_.lanes, operands_.n, [&](Value mask) {
-          for_depth(
-              count, own, 1, plan_.split,
-              [&](Value k, Value) { return load_right(batch, column, first + k, LaneAxis::row, mask); },
-              [&](Value k, Value, Value w) {
-                for (int r = 0; r < rows_; ++r) {
-                  const Var sum = sums[r];
-                  const Value x = b_.broadcast(load_left(batch, r, k, 1, {}), plan_.lanes);
-                  b_.set(sum, b_.fma(x, w, b_.get(sum)));
-                }
-              });
-        });
-      });
+      const auto add_range = [&](Value mask) {
+        for_depth(
+            count, own, 1, plan_.split,
+            [&](Value k, Value) { return load_right(batch, column, first + k, LaneAxis::row, mask); },
+            [&](Value k, Value, Value w) {
+              for (int r = 0; r < rows_; ++r) {
+                const Var sum = sums[r];
+                const Value x = b_.broadcast(load_left(batch, r, k, 1, {}), plan_.lanes);
+                b_.set(sum, b_.fma(x, w, b_.get(sum)));
+              }
+            },
+            early);
+      };
+      if (loads_early_) return add_range({});
+      b_.if_(column < parts_.n,
+             [&] { unmasked_or_masked(b_, column, parts_.n, plan_.lanes, operands_.n, add_range); });
     });
-    const auto place = [&](Value of_thread, int row) { return row * of_row + of_thread * plan_.lanes; };
-    for (int r = 0; r < rows_; ++r) b_.store(memory, place(t, r), b_.get(sums[r]));
-    for (int half = plan_.split / 2; half >= 1; half /= 2) {
-      b_.barrier();
-      b_.if_(own < half, [&] {
-        for (int r = 0; r < rows_; ++r) {
-          const Value upper = b_.load(memory, place(t + half * side, r), plan_.lanes);
-          b_.store(memory, place(t, r), b_.load(memory, place(t, r), plan_.lanes) + upper);
-        }
-      });
-    }
-    b_.barrier();
+    for (int r = 0; r < rows_; ++r) b_.store(memory, r * of_row + t * plan_.lanes, b_.get(sums[r]));
+    const int parts = add_parts(t, memory);
     b_.if_(own < rows_, [&] {
-      const Value sum = b_.load(memory, own * of_row + t % side * plan_.lanes, plan_.lanes);
+      const Value first = own * of_row + t % side * plan_.lanes;
+      Value sum = b_.load(memory, first, plan_.lanes);
+      for (int i = 1; i < parts; ++i) sum = sum + b_.load(memory, first + i * columns(), plan_.lanes);
       parts_.finish(batch, own, column, rounded(b_, sum, operands_.dtype));
     });
+  }
+
+  /// Adds up the sums that threads have stored for each column, [rows, split, columns], until few parts are left, in
+  /// the same memory and layout. Returns their number. All threads add, so that only three barriers are needed.
+  int add_parts(Value t, kernel::Buffer memory) {
+    const std::int64_t of_row = std::int64_t{plan_.threads} * plan_.lanes;
+    const int width = columns(), groups = plan_.threads / width;  // threads that add parts of one column
+    b_.barrier();
+    const Value column = t % width, group = t / width;
+    std::vector<Value> added;
+    for (int r = 0; r < rows_; ++r) {
+      Value sum = b_.load(memory, r * of_row + t);  // of part `group`
+      for (int part = groups; part < plan_.split; part += groups)
+        sum = sum + b_.load(memory, r * of_row + (t + part * width));
+      added.push_back(reduce_with_partners(b_, ScalarOp::add, sum, t, kernel::warp_threads, width));
+    }
+    b_.barrier();
+    const int together = std::max(1, kernel::warp_threads / width);  // groups in a warp, which have the same sums
+    b_.if_(equal(group % together, 0), [&] {
+      for (int r = 0; r < rows_; ++r)
+        b_.store(memory, r * of_row + group / together * width + column, added[static_cast<std::size_t>(r)]);
+    });
+    b_.barrier();
+    return groups / together;
   }
 
   ProductParts parts_;
@@ -228,6 +289,7 @@ class Gemv {
   bool along_k_;
   RowOperand left_;
   GemvPlan plan_;
+  bool loads_early_;
 };
 
 }  // namespace

@@ -43,11 +43,14 @@ GemvPlan plan_dots(const GpuInfo& gpu, int lanes, std::optional<std::int64_t> co
 GemvPlan plan_columns(const std::function<std::int64_t(int threads)>& shared_bytes, int lanes, int rows,
                       int sum_bytes, std::optional<std::int64_t> batch, std::optional<std::int64_t> columns,
                       std::optional<std::int64_t> k) {
-  constexpr int wide = 8, narrow = 4, least_threads = 128;  // threads along a row: 128 or 64 bytes
+  constexpr int wide = 8, narrowest = 2, least_threads = 128;  // threads along a row: 128 to 32 bytes
   GemvPlan plan{.threads = 2 * block_threads, .lanes = lanes};
-  const std::int64_t blocks =
-      batch.value_or(late_size) * count_of(columns.value_or(late_size), std::int64_t{wide} * lanes);
-  const int side = blocks < estimated_multiprocessors ? narrow : wide;
+  const auto blocks = [&](int side) {
+    return batch.value_or(late_size) * count_of(columns.value_or(late_size), std::int64_t{side} * lanes);
+  };
+  // Few blocks leave multiprocessors idle; more than one for each would take turns.
+  int side = wide;
+  while (side > narrowest && blocks(side / 2) <= estimated_multiprocessors) side /= 2;
   const auto fits = [&] {
     return std::int64_t{plan.threads} * lanes * rows * sum_bytes <= shared_bytes(plan.threads) &&
            plan.threads / side <= k.value_or(late_size);

@@ -16,6 +16,7 @@ constexpr std::int64_t chunk_bytes = 12 << 10;  // two blocks of 256 threads lea
 constexpr std::int64_t chunk_unit = 64;         // elements; whole vectors
 constexpr int most_sums = 32;                   // registers of a thread
 constexpr int most_recomputed = 2;              // operations that each thread repeats for the elements that it loads
+constexpr std::int64_t most_loaded = 128;       // elements of a row that each thread loads itself
 
 bool is_arithmetic(const ElementwiseInstruction& i) { return i.kind == Kind::scalar && i.op != ScalarOp::cast; }
 
@@ -33,6 +34,8 @@ RowOperand::RowOperand(ProductParts& parts, int rows)
   chunk_ = std::max(chunk_unit, chunk_bytes / (rows * size) / chunk_unit * chunk_unit);
   if (const auto length = parts.operands.k.value())
     chunk_ = std::min(chunk_, (std::max<std::int64_t>(*length, 1) + chunk_unit - 1) / chunk_unit * chunk_unit);
+  is_computed_ = is_computed_ || (is_whole() && *parts.operands.k.value() > most_loaded);
+  kept_ = loads_of_reductions();
 }
 
 bool RowOperand::is_whole() const {
@@ -46,7 +49,30 @@ std::int64_t RowOperand::shared_bytes(int threads) const {
   std::int64_t bytes = rows_ * chunk_ * size_of(parts_.operands.left.operand.result);
   for (int i = 0; i < program_.size(); ++i)
     if (program_[i].kind == Kind::reduce) bytes += std::int64_t{8} * rows_ * (threads / kernel::warp_threads) + 16;
+  for (const int i : kept_) bytes += rows_ * chunk_ * size_of(i);
   return bytes;
+}
+
+/// Returns the loads along the row that reductions need, if there is room for their elements. A thread then loads an
+/// element once, and not once per reduction and once more for the result: in a kernel of phases such loads may come
+/// from L2 (KernelPhase::awaited).
+std::vector<int> RowOperand::loads_of_reductions() const {
+  if (!is_computed_ || !is_whole()) return {};
+  std::uint64_t along = 0;
+  for (const int d : parts_.operands.left.k) along |= std::uint64_t{1} << d;
+  std::vector<bool> needed(static_cast<std::size_t>(program_.size()), false);
+  std::vector<int> found;
+  std::int64_t bytes = 0;
+  for (int i = program_.size() - 1; i >= 0; --i) {
+    const auto at = static_cast<std::size_t>(i);
+    const bool is_reduction = program_[i].kind == Kind::reduce;
+    if (is_reduction || needed[at])
+      for (const int arg : program_[i].args) needed[static_cast<std::size_t>(arg)] = true;
+    if (!needed[at] || program_[i].kind != Kind::load || (program_.depends[at] & along) == 0) continue;
+    found.push_back(i);
+    bytes += rows_ * chunk_ * static_cast<std::int64_t>(size_in_bytes(program_[i].dtype));
+  }
+  return bytes <= chunk_bytes ? found : std::vector<int>{};
 }
 
 std::vector<int> RowOperand::reductions(int level) const {
@@ -65,6 +91,7 @@ void RowOperand::allocate(int threads) {
     if (program_[i].kind == Kind::reduce)
       partials_[i] = b_.alloc(compute_type(program_[i].dtype), std::int64_t{rows_} * (threads / kernel::warp_threads),
                               kernel::Space::shared, "of_warps");
+  for (const int i : kept_) loaded_[i] = b_.alloc(program_[i].dtype, rows_ * chunk_, kernel::Space::shared, "loaded");
 }
 
 std::vector<IndexGroup> RowOperand::at(Value batch, int row) const {
@@ -75,11 +102,37 @@ std::vector<IndexGroup> RowOperand::at(Value batch, int row) const {
 void RowOperand::reduce(Value thread, Value batch, int lanes) {
   scopes_.clear();
   for (int r = 0; r < rows_; ++r) scopes_.emplace_back(parts_.left.loads, at(batch, r), Value{}, &parts_.left.top);
+  keep_loads(thread, batch, lanes);
   for (int level = 1; !reductions(level).empty(); ++level) {
     const std::vector<int> which = reductions(level);
     const std::vector<Value> sums = sums_of_thread(which, thread, batch, lanes);
     combine(which, sums, thread);
     for (int r = 0; r < rows_; ++r) emit_fixed(r, level);
+  }
+}
+
+/// Loads the elements that a thread needs, as in sum_rows and compute, so that it reads what it stored.
+void RowOperand::keep_loads(Value thread, Value batch, int lanes) {
+  if (kept_.empty()) return;
+  b_.for_loop(thread * lanes, parts_.k, std::int64_t{threads_} * lanes, [&](Value k) {
+    unmasked_or_masked(b_, k, parts_.k, lanes, parts_.operands.k, [&](Value mask) {
+      for (const int i : kept_)
+        for (int r = 0; r < rows_; ++r) {
+          auto groups = at(batch, r);
+          groups.push_back({parts_.operands.left.k, k, lanes});
+          Scope scope(parts_.left.loads, std::move(groups), mask, &scopes_[static_cast<std::size_t>(r)]);
+          const Value value = b_.broadcast(parts_.left.loads.emit(i, scope), lanes);
+          b_.store(loaded_.at(i), r * chunk_ + k, b_.cast(value, program_[i].dtype), mask);
+        }
+    });
+  });
+}
+
+/// Binds the kept elements of a row from column `at` on.
+void RowOperand::bind_kept(int row, Value at, int lanes, Value mask) {
+  for (const int i : kept_) {
+    const Value value = b_.load(loaded_.at(i), row * chunk_ + at, lanes, mask);
+    scopes_[static_cast<std::size_t>(row)].bind(i, b_.cast(value, compute_type(program_[i].dtype)));
   }
 }
 
@@ -149,6 +202,7 @@ void RowOperand::sum_rows(std::vector<RowSum>& sums, Value thread, Value batch, 
   const auto add = [&](Value k) {
     unmasked_or_masked(b_, k, parts_.k, lanes, parts_.operands.k, [&](Value mask) {
       for (const RowSum& sum : sums) {
+        bind_kept(sum.row, k, lanes, mask);
         auto groups = at(batch, sum.row);
         groups.push_back({parts_.operands.left.k, k, lanes});
         Scope scope(parts_.left.loads, std::move(groups), mask, &scopes_[static_cast<std::size_t>(sum.row)]);
@@ -177,6 +231,7 @@ void RowOperand::compute(Value thread, Value batch, Value first, Value count, in
   b_.for_loop(thread * lanes, count, std::int64_t{threads_} * lanes, [&](Value k) {
     unmasked_or_masked(b_, k, count, lanes, parts_.operands.k, [&](Value mask) {
       for (int r = 0; r < rows_; ++r) {
+        bind_kept(r, k, lanes, mask);
         const Value value = parts_.left.operand.load(parts_.left.loads, scopes_[static_cast<std::size_t>(r)], batch,
                                                      b_.index(r), first + k, LaneAxis::k, lanes, mask);
         b_.store(elements_, r * chunk_ + k, b_.cast(value, dtype), mask);

@@ -11,9 +11,9 @@
 
 namespace lathe::gpu {
 
-/// The rows of a GEMV's left operand, if they are computed (passes/fusion/few_rows/row_operands.h). Each block
-/// computes them: first the reductions along the rows, then the elements, a chunk of the rows at a time, in shared
-/// memory.
+/// The rows of a GEMV's left operand, if they are computed (passes/fusion/few_rows/row_operands.h), or long: each
+/// element is then loaded once by a block, and not once per thread that multiplies it. Each block computes them:
+/// first the reductions along the rows, then the elements, a chunk of the rows at a time, in shared memory.
 class RowOperand {
  public:
   RowOperand(ProductParts& parts, int rows);
@@ -44,6 +44,9 @@ class RowOperand {
     kernel::Value value = {};
   };
   std::vector<int> reductions(int level) const;
+  std::vector<int> loads_of_reductions() const;
+  void keep_loads(kernel::Value thread, kernel::Value batch, int lanes);
+  void bind_kept(int row, kernel::Value at, int lanes, kernel::Value mask);
   std::vector<IndexGroup> at(kernel::Value batch, int row) const;
   std::vector<kernel::Value> sums_of_thread(const std::vector<int>& which, kernel::Value thread, kernel::Value batch,
                                             int lanes);
@@ -60,6 +63,8 @@ class RowOperand {
   bool is_computed_;
   kernel::Buffer elements_ = {};
   std::map<int, kernel::Buffer> partials_;  // by reduction: a result per row and warp
+  std::vector<int> kept_;                   // loads whose elements stay in shared memory: those of reductions
+  std::map<int, kernel::Buffer> loaded_;    // by kept load: the rows
   std::deque<Scope> scopes_;                // by row
 };
 
