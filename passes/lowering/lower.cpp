@@ -39,7 +39,7 @@ class Lowering {
         pool_(pool),
         options_(options),
         tuning_(options.tuning),
-        buffers_(graph, plan_, program_) {
+        buffers_(graph, plan_, program_, machine.overwritten_bytes) {
     program_.name = graph.name;
     program_.checks = graph.checks;
     program_.regions = static_cast<int>(plan_.regions.size());

@@ -49,6 +49,9 @@ struct Machine {
   std::function<void(Program&)> join_launches = {};
   /// The most rows of a matmul for which it has a schedule that streams the weights, if the rows are a number.
   std::int64_t streamed_rows = 0;
+  /// Values of a known size below this overwrite no others and are not overwritten, so that kernels in one launch
+  /// need not wait for readers of older values.
+  std::int64_t overwritten_bytes = 0;
   bool keeps_budgets = false;        ///< supports LowerOptions::memory
   std::vector<CodeStage> code = {};  ///< in order; the last one is the code that is loaded
 };

@@ -109,9 +109,16 @@ bool BufferPlacement::is_temporary(ValueId id) const {
          plan_.region(id) >= 0 && plan_.placement[id].base == id && !copied_.contains(id);
 }
 
+bool BufferPlacement::may_share(ValueId id) const {
+  const TensorType& type = graph_[id].type;
+  const auto elements = type.shape.numel().value();
+  return !elements || *elements * static_cast<std::int64_t>(size_in_bytes(type.dtype)) >= overwritten_bytes_;
+}
+
 /// Assigns buffers. A value overwrites a dead one if its region allows it.
 void BufferPlacement::place_temporaries() {
-  const auto over = overwritten_values(graph_, plan_, [this](ValueId id) { return is_temporary(id); });
+  const auto over =
+      overwritten_values(graph_, plan_, [this](ValueId id) { return is_temporary(id) && may_share(id); });
   NodeMap<ValueId> first(graph_);
   for (const ValueId id : all_values(graph_)) {
     first[id] = id;

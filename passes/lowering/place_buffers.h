@@ -16,9 +16,10 @@ namespace lathe {
 /// overwrite.
 class BufferPlacement {
  public:
-  /// The arguments must outlive this object. Adds the program's buffers, inputs, states and outputs.
-  BufferPlacement(const ir::Graph& graph, FusionPlan& plan, Program& program)
-      : graph_(graph), plan_(plan), program_(program), buffer_of_(graph, -1) {}
+  /// The arguments must outlive this object. Adds the program's buffers, inputs, states and outputs. Values of at
+  /// least `overwritten_bytes` bytes, and those of an unknown size, may share buffers.
+  BufferPlacement(const ir::Graph& graph, FusionPlan& plan, Program& program, std::int64_t overwritten_bytes)
+      : graph_(graph), plan_(plan), program_(program), overwritten_bytes_(overwritten_bytes), buffer_of_(graph, -1) {}
 
   /// Places all values. May move values in `plan` into the storage of a state that they are a part of.
   void place_all();
@@ -39,10 +40,12 @@ class BufferPlacement {
   void place_temporaries();
   Program::Slot& slot_of(int state);
   bool is_temporary(ir::ValueId id) const;
+  bool may_share(ir::ValueId id) const;
 
   const ir::Graph& graph_;
   FusionPlan& plan_;
   Program& program_;
+  std::int64_t overwritten_bytes_;
   ir::NodeMap<int> buffer_of_;
   std::vector<std::pair<ir::ValueId, ir::ValueId>> copies_;
   std::set<ir::ValueId> copied_;  // the values in copies_

@@ -71,6 +71,9 @@ void name_kernels(Program& program) {
       if (part.fold) name_kernel(*part.fold);
 }
 
+/// Larger values are those of training steps and prompts, whose memory matters and whose launches are not joined.
+constexpr std::int64_t overwritten_bytes = 64 << 10;
+
 using GpuSchedule = std::vector<KernelContext::Built> (*)(const GpuContext&, const Region&);
 
 /// Returns a schedule for this GPU and these sizes.
@@ -110,7 +113,8 @@ Machine gpu_machine(const GpuInfo& gpu, const gpu::GpuSizes& sizes) {
           .padded_products = sizes.padding,
           .finish = name_kernels,
           .join_launches = [gpu](Program& program) { gpu::join_launches(program, gpu); },
-          .streamed_rows = sizes.products.gemv_rows};
+          .streamed_rows = sizes.products.gemv_rows,
+          .overwritten_bytes = overwritten_bytes};
 }
 
 }  // namespace lathe

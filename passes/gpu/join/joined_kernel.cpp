@@ -16,9 +16,8 @@ using kernel::Access;
 
 namespace {
 
-constexpr std::size_t most_arguments = 500;  ///< of 8 bytes; a kernel of CUDA 12.0 has up to 4096 bytes
-
-Access both(Access a, Access b) { return a == b ? a : Access::read_write; }
+constexpr std::size_t most_arguments = 500;      ///< of 8 bytes; a kernel of CUDA 12.0 has up to 4096 bytes
+constexpr std::int64_t short_bytes = 256 << 10;  ///< memory traffic of a phase that one or a few blocks run
 
 }  // namespace
 
@@ -67,14 +66,6 @@ void JoinedKernel::put(kernel::Instruction instruction) {
   kernel_.body.push_back({kernel::Compute{static_cast<kernel::ValueId>(kernel_.values.size()) - 1}});
 }
 
-/// Returns whether the phase and one since the last barrier access a buffer that one of them writes.
-bool JoinedKernel::needs_barrier(const kernel::KernelPhase& phase) const {
-  return std::ranges::any_of(phase.buffers, [&](const kernel::IntrinsicBuffer& buffer) {
-    const auto before = since_barrier_.find(buffer.id);
-    return before != since_barrier_.end() && both(before->second, buffer.access) != Access::read;
-  });
-}
-
 void JoinedKernel::add(const Launch& launch) {
   const kernel::Kernel& run = program_.kernels[launch.kernel];
   const auto [at, is_new] = phase_kernels_.try_emplace(launch.kernel, static_cast<int>(kernel_.phase_kernels.size()));
@@ -83,17 +74,24 @@ void JoinedKernel::add(const Launch& launch) {
   for (std::size_t p = 0; p < launch.buffers.size(); ++p)
     phase.buffers.push_back({parameter(launch.buffers[p], run.buffers[p]), run.buffers[p].access});
   for (const Dim& size : launch.dims) phase.dims.push_back(dim(size));
-  const bool barrier = needs_barrier(phase);
-  if (barrier) since_barrier_.clear();
-  for (const kernel::IntrinsicBuffer& buffer : phase.buffers) {
-    const auto [known, is_first] = since_barrier_.try_emplace(buffer.id, buffer.access);
-    if (!is_first) known->second = both(known->second, buffer.access);
-  }
-  steps_.push_back({std::move(phase), barrier});
+  note_accesses(launch, phase);
+  phases_.push_back(std::move(phase));
   note_weights(launch);
   checks_ += static_cast<std::int64_t>(launch.checks.size());
   launch_.flops = launch_.flops + launch.flops;
   launch_.bytes = launch_.bytes + launch.bytes;
+}
+
+void JoinedKernel::note_accesses(const Launch& launch, const kernel::KernelPhase& phase) {
+  const kernel::Kernel& run = program_.kernels[launch.kernel];
+  const auto traffic = launch.bytes.value();
+  PhaseAccesses made{.of = {}, .may_be_late = traffic && *traffic <= short_bytes};
+  for (std::size_t p = 0; p < phase.buffers.size(); ++p)
+    made.of.push_back({.buffer = phase.buffers[p].id,
+                       .access = phase.buffers[p].access,
+                       .can_be_awaited = can_be_awaited(run, p) && !launch.leaves_remainder(static_cast<int>(p)),
+                       .loads = loads_of_thread(run, static_cast<kernel::BufferId>(p))});
+  accesses_.push_back(std::move(made));
 }
 
 /// Notes the parameters and constants of a known size that the launch reads completely: its memory traffic is at
@@ -107,7 +105,7 @@ void JoinedKernel::note_weights(const Launch& launch) {
     const auto bytes = static_cast<std::int64_t>(size_in_bytes(buffer.dtype));
     const bool stays = buffer.kind == ProgramBuffer::Kind::state || buffer.kind == ProgramBuffer::Kind::constant;
     if (stays && run.buffers[p].access == Access::read && elements && *elements * bytes <= *traffic)
-      streams_.push_back({static_cast<int>(steps_.size()) - 1, parameters_.at(launch.buffers[p]), *elements, bytes});
+      streams_.push_back({static_cast<int>(phases_.size()) - 1, parameters_.at(launch.buffers[p]), *elements, bytes});
   }
 }
 
@@ -118,17 +116,43 @@ PrefetchPlan JoinedKernel::prefetches(std::int64_t window) const {
   return {std::move(weights), window};
 }
 
+PhasePlan JoinedKernel::plan() const {
+  std::vector<bool> is_temporary(kernel_.buffers.size());
+  for (const auto& [buffer, parameter] : parameters_)
+    is_temporary[static_cast<std::size_t>(parameter)] =
+        program_.buffers[buffer].kind == ProgramBuffer::Kind::temporary;
+  return plan_phases(accesses_, is_temporary);
+}
+
+/// Clears the buffers whose elements phases await.
+void JoinedKernel::clear(const std::vector<int>& buffers) {
+  for (const int buffer : buffers)
+    put(kernel::GridClear{buffer, dim(program_.buffers[launch_.buffers[static_cast<std::size_t>(buffer)]].elements)}
+            .instruction());
+}
+
 Launch JoinedKernel::finish(Program& program, std::int64_t window) && {
-  PrefetchPlan plan = prefetches(window);
-  for (std::size_t s = 0; s < steps_.size(); ++s) {
-    if (steps_[s].follows_barrier) {
-      for (const auto& [buffer, first, count] : plan.before(static_cast<int>(s)))
-        put(kernel::GridPrefetch{buffer, dim(first), dim(count)}.instruction());
-      put(kernel::GridBarrier().instruction());
-    }
-    put(kernel::RunPhase{steps_[s].phase}.instruction());
+  PrefetchPlan weights = prefetches(window);
+  const auto prefetch = [&](int before) {
+    for (const auto& [buffer, first, count] : weights.before(before))
+      put(kernel::GridPrefetch{buffer, dim(first), dim(count)}.instruction());
+  };
+  const PhasePlan all = plan();
+  clear(all.cleared);
+  if (!all.cleared.empty()) {
+    prefetch(0);
+    put(kernel::GridBarrier().instruction());
   }
-  const int last = first_ + static_cast<int>(steps_.size()) - 1;
+  int next = 0;  // phases with a lower number are late ones, which read no weights
+  for (const PlannedPhase& each : all.phases) {
+    kernel::KernelPhase phase = phases_[static_cast<std::size_t>(each.phase)];
+    phase.awaited = each.awaited;
+    if (each.phase >= next && (each.follows_barrier || each.awaited != 0)) prefetch(each.phase);
+    if (each.follows_barrier) put(kernel::GridBarrier().instruction());
+    put(kernel::RunPhase{std::move(phase)}.instruction());
+    next = std::max(next, each.phase + 1);
+  }
+  const int last = first_ + static_cast<int>(phases_.size()) - 1;
   kernel_.name = fmt::format("k{}_phases_{}_to_{}", program.kernels.size(), first_, last);
   kernel_.notes.push_back(fmt::format("launches {} to {}", first_, last));
   launch_.info.role = KernelRole::phases;

@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "ir/kernel/phases.h"
+#include "passes/gpu/join/phase_plan.h"
 #include "passes/gpu/join/prefetch_plan.h"
 #include "passes/program/program.h"
 
 namespace lathe::gpu {
 
-/// Builds a kernel whose phases are launches of a program, in order.
+/// Builds a kernel whose phases are launches of a program, in their order but for late ones (plan_phases).
 class JoinedKernel {
  public:
   /// The first launch is number `first`. The program must outlive it.
@@ -22,27 +23,25 @@ class JoinedKernel {
   Launch finish(Program& program, std::int64_t window) &&;
 
  private:
-  struct Step {
-    kernel::KernelPhase phase;
-    bool follows_barrier = false;
-  };
   kernel::BufferId parameter(int buffer, const kernel::BufferInfo& info);
   kernel::ValueId dim(const Dim& size);
+  void note_accesses(const Launch& launch, const kernel::KernelPhase& phase);
   void note_weights(const Launch& launch);
+  PhasePlan plan() const;
+  void clear(const std::vector<int>& buffers);
   PrefetchPlan prefetches(std::int64_t window) const;
   void put(kernel::Instruction instruction);
-  bool needs_barrier(const kernel::KernelPhase& phase) const;
 
   const Program& program_;
   int first_;
   kernel::Kernel kernel_ = {};
   Launch launch_ = {};
-  std::map<int, int> phase_kernels_;             ///< by kernel of the program
-  std::map<int, kernel::BufferId> parameters_;   ///< by buffer of the program
-  std::map<int, kernel::Access> since_barrier_;  ///< by parameter
-  std::vector<Step> steps_;
-  std::vector<StreamedBuffer> streams_;  ///< weights, unless a phase writes them
-  std::int64_t checks_ = 0;              ///< of all launches
+  std::map<int, int> phase_kernels_;            ///< by kernel of the program
+  std::map<int, kernel::BufferId> parameters_;  ///< by buffer of the program
+  std::vector<kernel::KernelPhase> phases_;     ///< by launch
+  std::vector<PhaseAccesses> accesses_;         ///< by launch
+  std::vector<StreamedBuffer> streams_;         ///< weights, unless a phase writes them
+  std::int64_t checks_ = 0;                     ///< of all launches
 };
 
 }  // namespace lathe::gpu

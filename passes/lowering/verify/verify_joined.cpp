@@ -41,17 +41,41 @@ class JoinedVerifier {
     if (std::ssize(phases) != joined.end - joined.first)
       return fmt::format("{} has {} phases for the launches {} to {}", kernel.name, phases.size(), joined.first,
                          joined.end - 1);
+    return fault_of_phases(joined, phases);
+  }
+
+  /// Finds the launch of each phase. Late phases run after those of later launches, which must not depend on them.
+  std::optional<std::string> fault_of_phases(const JoinedLaunches& joined,
+                                             const std::vector<kernel::KernelPhase>& phases) {
+    const std::string& name = program_.kernels[joined.launch.kernel].name;
+    std::vector<int> runs(phases.size(), -1);  // by phase: the launch
     std::int64_t code = 0;
     for (int l = joined.first; l < joined.end; ++l) {
       const Launch& launch = program_.launches[l];
-      const kernel::KernelPhase& phase = phases[static_cast<std::size_t>(l - joined.first)];
       if (!runs_once(l)) return fmt::format("launch {} is joined, and has a condition, a slice or a loop", l);
-      if (!is_same_kernel(all.kernel, phase.kernel, launch.kernel) || phase.code != code ||
-          !has_same_arguments(all, phase, launch))
-        return fmt::format("phase {} of {} differs from launch {}", l - joined.first, kernel.name, l);
+      std::size_t p = 0;
+      while (p < phases.size() && (runs[p] >= 0 || !is_phase_of(joined.launch, phases[p], launch, code))) ++p;
+      if (p == phases.size()) return fmt::format("no phase of {} is launch {}", name, l);
+      runs[p] = l;
+      for (std::size_t other = p + 1; other < phases.size(); ++other)
+        if (runs[other] >= 0 && depend(phases[p], phases[other]))
+          return fmt::format("launch {} is a phase of {} before launch {}", l, name, runs[other]);
       code += static_cast<std::int64_t>(launch.checks.size());
     }
     return std::nullopt;
+  }
+
+  bool is_phase_of(const Launch& joined, const kernel::KernelPhase& phase, const Launch& launch, std::int64_t code) {
+    return phase.code == code && is_same_kernel(joined.kernel, phase.kernel, launch.kernel) &&
+           has_same_arguments(joined, phase, launch);
+  }
+
+  static bool depend(const kernel::KernelPhase& a, const kernel::KernelPhase& b) {
+    return std::ranges::any_of(a.buffers, [&](const kernel::IntrinsicBuffer& of_a) {
+      return std::ranges::any_of(b.buffers, [&](const kernel::IntrinsicBuffer& of_b) {
+        return of_a.id == of_b.id && (of_a.access != kernel::Access::read || of_b.access != kernel::Access::read);
+      });
+    });
   }
 
   bool runs_once(int l) const {
