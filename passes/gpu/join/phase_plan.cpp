@@ -13,7 +13,7 @@ using kernel::Access;
 namespace {
 
 constexpr std::int64_t most_loads = 4;    ///< awaited loads of a thread that take about as long as a barrier
-constexpr std::int64_t late_trips = 256;  ///< of a loop of unknown length
+constexpr std::int64_t late_size = 4096;  ///< assumed for a size that is bound late
 constexpr std::int64_t load_bytes = 16;
 
 /// The phases that access a buffer, by their numbers; -1: none.
@@ -130,12 +130,12 @@ class Planner {
 /// Returns how often a loop runs in a thread. Where it starts may depend on the thread.
 std::int64_t trips_of(const kernel::Kernel& kernel, const kernel::Loop& loop) {
   if (loop.kind != kernel::LoopKind::serial && loop.kind != kernel::LoopKind::unroll) return 1;
-  const auto number = [&](kernel::ValueId id) {
+  const auto number = [&](kernel::ValueId id, std::int64_t otherwise) {
     const kernel::Instruction& in = kernel::value(kernel, id);
-    return in.op == kernel::Opcode::constant ? in.integer : -1;
+    return in.op == kernel::Opcode::constant ? in.integer : otherwise;
   };
-  const std::int64_t lo = std::max<std::int64_t>(number(loop.lo), 0), hi = number(loop.hi), step = number(loop.step);
-  return hi < 0 || step < 1 ? late_trips : std::max<std::int64_t>((hi - lo + step - 1) / step, 0);
+  const std::int64_t lo = number(loop.lo, 0), hi = number(loop.hi, late_size), step = number(loop.step, 1);
+  return std::max<std::int64_t>((hi - lo + step - 1) / step, 0);
 }
 
 std::int64_t loads_in(const kernel::Kernel& kernel, const kernel::Block& statements, kernel::BufferId parameter) {

@@ -74,7 +74,7 @@ TEST_CASE("join-launches: small launches become phases, with barriers between th
   CHECK(internal_error(program) == "no error");
   CHECK_THAT(explain_joined(program),
              Contains(fmt::format("launches 0 to {}: one launch of {}, with", all.end - 1, kernel.name)) &&
-                 Contains("grid barriers, and 512 KiB of weights prefetched"));
+                 Contains("grid barriers, and 768 KiB of weights prefetched"));
 }
 
 TEST_CASE("join-launches: values of a kernel of phases do not share memory") {
@@ -152,7 +152,7 @@ TEST_CASE(
     std::ranges::sort(names);
     return names;
   };
-  CHECK(prefetched(chain("1", 256, 3)) == std::vector<std::string>{"w1", "w2"});
+  CHECK(prefetched(chain("1", 256, 3)) == std::vector<std::string>{"w0", "w1", "w2"});
   CHECK(prefetched(R"(graph @g(input %i: i64[1], parameter %table: f32[4096, 64], parameter %w: f32[64, 64],
                                parameter %u: f32[64, 64], state %s: f32[64, 64]) {
   %1 = gather %table, %i {dim=0}

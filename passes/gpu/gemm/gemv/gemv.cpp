@@ -17,18 +17,39 @@ namespace {
 constexpr std::int64_t most_blocks = 2 * estimated_multiprocessors;
 constexpr int most_early_rows = 2;  // whose registers leave room for loads that precede the left operand
 
+/// Returns a scope with what is the same for all elements of the depth, such as a row that a cache gets.
+ElementwiseEmitter::Scope scope_of_column(const ProductParts::Side& right, Value batch, Value column, int lanes,
+                                          Value mask) {
+  ElementwiseEmitter::Scope scope(right.loads, {{right.operand.batch, batch, 1}, {right.operand.rows, column, lanes}},
+                                  mask, &right.top);
+  std::uint64_t along = 0;
+  for (const int d : right.operand.k) along |= std::uint64_t{1} << d;
+  right.loads.hoist(scope, along);
+  return scope;
+}
+
+/// Prefetches what an operand loads from arguments of the graph.
+void prefetch_arguments(const ir::Graph& graph, const ProductParts::Side& side, ElementwiseEmitter::Scope& scope) {
+  const ElementwiseProgram& program = side.operand.operand.program;
+  for (int i = 0; i < program.size(); ++i)
+    if (program[i].kind == ElementwiseInstruction::Kind::load && graph[program[i].buffer].op->as<ir::Argument>())
+      side.loads.prefetch(i, scope);
+}
+
 /// GEMV: the threads mainly read the right operand, from adjacent addresses, with several loads in
 /// flight each. The few rows of the left operand come from caches, or each block computes them.
 class Gemv {
  public:
   Gemv(const GpuContext& lowering, const Region& region)
-      : parts_(lowering, region),
+      : graph_(lowering.graph),
+        parts_(lowering, region),
         operands_(parts_.operands),
         b_(parts_.builder()),
         rows_(static_cast<int>(*operands_.m.value())),
         along_k_(parts_.right.along_k()),
         left_(parts_, rows_),
         plan_(plan(lowering)),
+        starts_in_tile_(!left_.is_computed() || has_one_tile()),
         loads_early_(can_load_early()) {}
 
   KernelContext::Built run() {
@@ -73,7 +94,7 @@ class Gemv {
   bool can_load_early() const {
     const auto n = operands_.n.value(), k = operands_.k.value();
     const std::int64_t first = std::int64_t{plan_.split} * plan_.at_once * (along_k_ ? plan_.lanes : 1);
-    return left_.is_computed() && left_.is_whole() && has_one_tile() && rows_ <= most_early_rows && *k >= first &&
+    return left_.is_computed() && left_.is_whole() && starts_in_tile_ && rows_ <= most_early_rows && *k >= first &&
            (along_k_ || (n && *n % columns() == 0));
   }
 
@@ -114,14 +135,33 @@ class Gemv {
     });
   }
 
-  /// Runs the loads of a thread's first step, if they are early, and prepares the left operand after them.
+  /// Prepares the left operand, which may take a wait for other blocks. Before that, a thread runs the loads of its
+  /// first step, if they are early, and returns them; otherwise it prefetches what they read from arguments: the rows
+  /// of caches.
   template <class Load>
-  std::vector<Value> early_loads(Value thread, Value batch, Value own, std::int64_t stride, const Load& load) {
+  std::vector<Value> start_tile(Value thread, Value batch, Value column, Value own, std::int64_t stride,
+                                const Load& load) {
     std::vector<Value> loaded;
-    if (!loads_early_) return loaded;
-    for (int i = 0; i < plan_.at_once; ++i) loaded.push_back(load(own + i * stride, Value{}));
-    start(thread, batch);
+    for (int i = 0; i < plan_.at_once && loads_early_; ++i) loaded.push_back(load(own + i * stride, Value{}));
+    if (!loads_early_ && starts_in_tile_ && rows_ <= most_early_rows)
+      b_.if_(column < parts_.n, [&] { prefetch_right(batch, column, own, stride); });
+    if (starts_in_tile_) start(thread, batch);
     return loaded;
+  }
+
+  /// Prefetches what a thread's first loads read from arguments, unless it reads nothing else, and waits for nothing.
+  void prefetch_right(Value batch, Value column, Value own, std::int64_t stride) {
+    const ProductOperand& right = parts_.right.operand;
+    if (right.operand.program.size() == 1 && !left_.is_computed()) return;
+    const int of_row = along_k_ ? 1 : plan_.lanes, of_k = along_k_ ? plan_.lanes : 1;
+    for (int i = 0; i < plan_.at_once; ++i)
+      b_.if_(own + i * stride < parts_.k, [&] {
+        ElementwiseEmitter::Scope scope(
+            parts_.right.loads,
+            {{right.batch, batch, 1}, {right.rows, column, of_row}, {right.k, own + i * stride, of_k}}, Value{},
+            &parts_.right.top);
+        prefetch_arguments(graph_, parts_.right, scope);
+      });
   }
 
   /// Processes the elements of a range that a thread sums: first `at_once` loads followed by their adds, then one
@@ -152,10 +192,6 @@ class Gemv {
     const ProductParts::Side& left = parts_.left;
     return left.operand.load(left.loads, left.top, batch, b_.index(row), at, LaneAxis::k, lanes, mask);
   }
-  Value load_right(Value batch, Value column, Value at, LaneAxis axis, Value mask) {
-    const ProductParts::Side& right = parts_.right;
-    return right.operand.load(right.loads, right.top, batch, column, at, axis, plan_.lanes, mask);
-  }
   Value inside(Value mask, Value value) {
     return mask ? b_.select(mask, value, b_.constant(operands_.compute, 0, plan_.lanes)) : value;
   }
@@ -166,7 +202,7 @@ class Gemv {
     SharedTree tree(b_, is_in_warp() ? std::vector<DType>{} : types, plan_.threads);
     left_.allocate(plan_.threads);
     const auto thread = [&](Value t) {
-      if (!loads_early_) start(t, batch);
+      if (!starts_in_tile_) start(t, batch);
       tiles([&](Value first_column) { dot(t, batch, first_column, tree); });
     };
     b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
@@ -179,9 +215,10 @@ class Gemv {
     const Value here = kernel::min(column, parts_.n - 1);  // all threads take part in the tree
     const std::int64_t stride = std::int64_t{plan_.split} * plan_.lanes;
     const auto load = [&](Value k, Value mask) {
-      return inside(mask, load_right(batch, here, k, LaneAxis::k, mask));
+      const ProductParts::Side& right = parts_.right;
+      return inside(mask, right.operand.load(right.loads, right.top, batch, here, k, LaneAxis::k, plan_.lanes, mask));
     };
-    const std::vector<Value> early = early_loads(t, batch, own * plan_.lanes, stride, load);
+    const std::vector<Value> early = start_tile(t, batch, here, own * plan_.lanes, stride, load);
     const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
     for_ranges_of_depth(t, batch, [&](Value first, Value count) {
       for_depth(
@@ -217,7 +254,7 @@ class Gemv {
     const kernel::Buffer memory = b_.alloc(operands_.compute, of_row * rows_, kernel::Space::shared, "sums");
     left_.allocate(plan_.threads);
     const auto thread = [&](Value t) {
-      if (!loads_early_) start(t, batch);
+      if (!starts_in_tile_) start(t, batch);
       tiles([&](Value first_column) { sum_vector(t, batch, first_column, memory); });
     };
     b_.for_loop(0, plan_.threads, 1, thread, LoopKind::thread_x);
@@ -227,14 +264,18 @@ class Gemv {
     const int side = plan_.threads / plan_.split;
     const std::int64_t of_row = std::int64_t{plan_.threads} * plan_.lanes;
     const Value own = t / side, column = first_column + t % side * plan_.lanes;
-    const std::vector<Value> early = early_loads(
-        t, batch, own, plan_.split, [&](Value k, Value) { return load_right(batch, column, k, LaneAxis::row, {}); });
+    const auto load = [&](Value k, Value mask, const ElementwiseEmitter::Scope& of_column) {
+      const ProductParts::Side& right = parts_.right;
+      return right.operand.load(right.loads, of_column, batch, column, k, LaneAxis::row, plan_.lanes, mask);
+    };
+    const std::vector<Value> early = start_tile(t, batch, column, own, plan_.split,
+                                                [&](Value k, Value mask) { return load(k, mask, parts_.right.top); });
     const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
     for_ranges_of_depth(t, batch, [&](Value first, Value count) {
       const auto add_range = [&](Value mask) {
+        const ElementwiseEmitter::Scope of_column = scope_of_column(parts_.right, batch, column, plan_.lanes, mask);
         for_depth(
-            count, own, 1, plan_.split,
-            [&](Value k, Value) { return load_right(batch, column, first + k, LaneAxis::row, mask); },
+            count, own, 1, plan_.split, [&](Value k, Value) { return load(first + k, mask, of_column); },
             [&](Value k, Value, Value w) {
               for (int r = 0; r < rows_; ++r) {
                 const Var sum = sums[r];
@@ -282,6 +323,7 @@ class Gemv {
     return groups / together;
   }
 
+  const ir::Graph& graph_;
   ProductParts parts_;
   const ProductOperands& operands_;
   kernel::Builder& b_;
@@ -289,7 +331,7 @@ class Gemv {
   bool along_k_;
   RowOperand left_;
   GemvPlan plan_;
-  bool loads_early_;
+  bool starts_in_tile_, loads_early_;
 };
 
 }  // namespace
