@@ -65,6 +65,15 @@ std::vector<bool> summed_later(const Kernel& kernel) {
   return summed;
 }
 
+/// Returns the type of a buffer that a kernel gets, or a function that runs a phase of it.
+std::string parameter_type(const Kernel& kernel, int number, const kernel::KernelPhase* phase) {
+  const BufferInfo& buffer = kernel.buffers[static_cast<std::size_t>(number)];
+  const std::string element =
+      fmt::format("{}{}", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype));
+  if (phase && phase->awaits(static_cast<std::size_t>(number))) return fmt::format("const Awaited<{}>", element);
+  return element + (buffer.noalias && kernel.phase_kernels.empty() ? "* __restrict__" : "*");
+}
+
 class Emitter : RegionText {
  public:
   Emitter(const Kernel& kernel, const GpuInfo& gpu, Indices indices)
@@ -157,16 +166,8 @@ class Emitter : RegionText {
 
   std::string parameters() const {
     std::string list;
-    for (int i = 0; i < kernel_.parameter_count(); ++i) {
-      const BufferInfo& buffer = kernel_.buffers[at(i)];
-      const std::string type =
-          fmt::format("{}{}", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype));
-      if (phase_ && phase_->awaits(at(i)))
-        list += fmt::format("const Awaited<{}> {}, ", type, buffers_[at(i)]);
-      else
-        list +=
-            fmt::format("{}*{} {}, ", type, buffer.noalias && !has_phases() ? " __restrict__" : "", buffers_[at(i)]);
-    }
+    for (int i = 0; i < kernel_.parameter_count(); ++i)
+      list += fmt::format("{} {}, ", parameter_type(kernel_, i, phase_), buffers_[at(i)]);
     for (const std::string& dim : dims_) list += fmt::format("const i64 {}, ", dim);
     list += "u64* const status";
     for (const std::string& map : maps_) list += fmt::format(", const __grid_constant__ TensorMap {}", map);

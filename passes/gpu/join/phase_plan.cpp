@@ -60,8 +60,8 @@ class Planner {
     BufferUse& use = uses_[at(access.buffer)];
     if (use.first < 0) use.first = phase;
     use.last = phase;
-    use.can_be_awaited = use.can_be_awaited && (access.access != Access::write || access.can_be_awaited);
     if (access.access == Access::read) return;
+    use.can_be_awaited = use.can_be_awaited && access.access == Access::write && access.can_be_awaited;
     if (use.first_write < 0) use.first_write = phase;
     use.last_write = phase;
     ++use.writes;

@@ -53,6 +53,10 @@ TEST_CASE("phase plan: a barrier for many loads, for other memory, and for what 
   PhaseAccess by_intrinsic = reads(1);
   by_intrinsic.can_be_awaited = false;
   CHECK(planned(chain(by_intrinsic), temporary).phases == expected);
+  // A workspace, which its only writer reads too.
+  std::vector<PhaseAccesses> workspace = chain(reads(1));
+  workspace[1].of[1] = updates(1);
+  CHECK(planned(workspace, temporary).phases == expected);
   // A barrier for the elements of two phases saves none.
   const std::vector<PhaseAccesses> two{{.of = {writes(0)}}, {.of = {reads(0), writes(1)}}};
   CHECK(planned(two, {true, false}).phases == std::vector<PlannedPhase>{{0, false, 0}, {1, true, 0}});

@@ -268,12 +268,15 @@ class Gemv {
       const ProductParts::Side& right = parts_.right;
       return right.operand.load(right.loads, of_column, batch, column, k, LaneAxis::row, plan_.lanes, mask);
     };
+    std::optional<ElementwiseEmitter::Scope> early_scope;
+    if (loads_early_) early_scope.emplace(scope_of_column(parts_.right, batch, column, plan_.lanes, {}));
     const std::vector<Value> early = start_tile(t, batch, column, own, plan_.split,
-                                                [&](Value k, Value mask) { return load(k, mask, parts_.right.top); });
+                                                [&](Value k, Value mask) { return load(k, mask, *early_scope); });
     const std::vector<Var> sums = zero_vectors(b_, {operands_.compute, plan_.lanes}, rows_);
     for_ranges_of_depth(t, batch, [&](Value first, Value count) {
       const auto add_range = [&](Value mask) {
-        const ElementwiseEmitter::Scope of_column = scope_of_column(parts_.right, batch, column, plan_.lanes, mask);
+        const ElementwiseEmitter::Scope of_column =
+            early_scope ? *early_scope : scope_of_column(parts_.right, batch, column, plan_.lanes, mask);
         for_depth(
             count, own, 1, plan_.split, [&](Value k, Value) { return load(first + k, mask, of_column); },
             [&](Value k, Value, Value w) {
