@@ -14,7 +14,7 @@ struct KernelPhase {
   std::vector<IntrinsicBuffer> buffers{};  ///< by parameter of that kernel, with the parameter's access
   std::vector<ValueId> dims{};             ///< constants, or dims of the kernel of phases
   std::int64_t code = 0;                   ///< added to the codes of its checks
-  /// By parameter, a bit: loads wait until the element has been written, and stores end such waits (GridClear).
+  /// By parameter, a bit: loads wait until the element has been written, and stores end such waits.
   std::uint64_t awaited = 0;
 
   bool awaits(std::size_t parameter) const { return parameter < most_awaited && (awaited >> parameter & 1) != 0; }

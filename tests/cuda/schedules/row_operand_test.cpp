@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "codegen/cuda/emitter.h"
+#include "ir/kernel/printer.h"
 #include "ir/tensor/text/parser.h"
+#include "passes/gpu/join/phase_plan.h"
 #include "runtime/cuda/kernel_cache.h"
 #include "tests/cuda/compile/local_nvrtc.h"
 #include "tests/cuda/host/host_cuda.h"
@@ -157,6 +161,43 @@ TEST_CASE("row operands: no races, with a thread for each thread of all blocks")
     if (!racing) return;
     const Tensors expected = program.run(arguments), found = run(*racing);
     CHECK(test::error_of(found.at("y"), expected.at("y")) <= 1e-6);
+  }
+}
+
+TEST_CASE("row operands: a block loads each element once, and its first weights before that") {
+  const std::string_view graphs[] = {
+      R"(graph @norm(input %x: bf16[1, 768], input %g: bf16[768], input %b: bf16[768], input %w: bf16[768, 96]) {
+  %1 = layer_norm %x, %g, %b
+  %2 = matmul %1, %w
+  output "y" %2
+})",
+      R"(graph @long(input %x: bf16[1, 3072], input %w: bf16[3072, 768]) {
+  %1 = matmul %x, %w
+  output "y" %1
+})",
+      R"(graph @cache(input %s: bf16[2, 1, 256], input %v: bf16[2, 256, 32], input %at: i64[1], input %x: bf16[2, 1, 32]) {
+  %1 = softmax %s {dim=-1}
+  %2 = iota {dtype=i64, dim=1, shape=[1, 256, 1]}
+  %3 = view %at {shape=[1, 1, 1]}
+  %4 = eq %2, %3
+  %5 = where %4, %x, %v
+  %6 = matmul %1, %5
+  output "y" %6
+})"};
+  for (const std::string_view text : graphs) {
+    INFO(text);
+    const Program program =
+        ProgramInterpreter(ir::parse_graph(std::string(text), "rows"), lower_gpu_sm_90a).program();
+    REQUIRE(program.launches.size() == 1);
+    const Launch& launch = program.launches[0];
+    const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+    const std::string printed = kernel::print(kernel);
+    for (std::size_t p = 0; p < launch.buffers.size(); ++p) {
+      const std::string& name = program.buffers[static_cast<std::size_t>(launch.buffers[p])].name;
+      INFO(name);
+      if (name == "x" || name == "s") CHECK(gpu::loads_of_thread(kernel, static_cast<kernel::BufferId>(p)) == 1);
+      if (name == "w") CHECK(printed.find(fmt::format("load {}[", kernel.buffers[p].name)) < printed.find("barrier"));
+    }
   }
 }
 
