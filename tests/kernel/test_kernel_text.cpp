@@ -23,7 +23,8 @@ constexpr std::string_view every_intrinsic =
     %0 = load x[n] : f32
     store s[n] = %0
   }
-  run_phase 0(read x, write s; m)
+  grid_clear s count n
+  run_phase 0(read awaited x, write awaited s; m)
   grid_prefetch a[64] count 1024
   grid_barrier
   run_phase 0(read x, write s; 8) checks after 3
