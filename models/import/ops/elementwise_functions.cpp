@@ -162,8 +162,6 @@ Tensor softsign(const Tensor& x) { return x / (abs(x) + 1.0); }
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 /// Returns x as the sum of two numbers whose products have no rounding errors. x is f64.
 std::pair<Tensor, Tensor> split(const Tensor& x) {
   const Tensor shifted = x * 0x1.0000002p27, high = shifted - (shifted - x);
@@ -185,7 +183,7 @@ Tensor truncated_remainder(const Tensor& x, const Tensor& y, bool is_product_exa
   const Tensor rest = is_product_exact ? difference : difference - detach(rounding_error(whole, y, product));
   const Tensor is_wrong = (rest * side_of(x)) < 0;
   const Tensor fixed = rest + where(is_wrong, abs(y) * side_of(x), 0);
-  return where((abs(y) == infinity) & isfinite(x), x, fixed);
+  return where((abs(y) == std::numeric_limits<double>::infinity()) & isfinite(x), x, fixed);
 }
 
 Tensor floor_of(const Tensor& rest, const Tensor& y) {

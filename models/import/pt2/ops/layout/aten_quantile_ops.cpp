@@ -18,12 +18,12 @@ Results sort_first(const OpCall& call) {
 }
 
 /// The axis of an op over a dim or, without `dim`, the tensor as one dim.
-struct Line {
+struct OrderedDim {
   Tensor x;
   int axis = 0;
   bool keeps = false;
 };
-Line line_of(const OpCall& call, bool needs_dim) {
+OrderedDim ordered_dim(const OpCall& call, bool needs_dim) {
   const Tensor x = comparable(call.tensor(0));
   if (!call.has("dim") && !needs_dim) return {as_vector(x), 0, false};
   const bool keeps = call.flag("keepdim", false);
@@ -35,7 +35,7 @@ Line line_of(const OpCall& call, bool needs_dim) {
 }
 
 /// The elements and their positions at one rank of the order, i64 [.., 1, ..] or [].
-Results at_rank(const OpCall& call, const Line& line, const Tensor& rank) {
+Results at_rank(const OpCall& call, const OrderedDim& line, const Tensor& rank) {
   const auto [values, positions] = sort(line.x, line.axis);
   const auto at = [&](const Tensor& sorted) {
     const Tensor found =
@@ -47,7 +47,7 @@ Results at_rank(const OpCall& call, const Line& line, const Tensor& rank) {
 
 /// The element in the middle, the lower one of two. It is NaN if there is a NaN, or the middle of the numbers.
 Results median(const OpCall& call, bool needs_dim, bool skips_nan) {
-  const Line line = line_of(call, needs_dim);
+  const OrderedDim line = ordered_dim(call, needs_dim);
   const Tensor last = call.graph().dim_value(line.x.size(line.axis)) - 1;
   if (!is_float(line.x.dtype())) return at_rank(call, line, last / 2);
   const Tensor is_nan = isnan(line.x);
@@ -71,7 +71,7 @@ Results nan_median_of_all(const OpCall& call) { return median_of_all(call, true)
 
 /// The k-th smallest element, from 1.
 Results kth_value(const OpCall& call) {
-  const Line line = line_of(call, true);
+  const OrderedDim line = ordered_dim(call, true);
   const std::vector<Dim> k = call.dims(1, "k");
   if (k.size() != 1) call.fail("k has more than one element", "import_operand");
   const Ranked ranked = sort(line.x, line.axis);
@@ -87,7 +87,7 @@ Results kth_value(const OpCall& call) {
 Results quantile(const OpCall& call) {
   const std::string mode = call.text("interpolation", "linear");
   const bool keeps_all = !call.has("dim") && call.flag("keepdim", false);
-  const Line line = line_of(call, false);
+  const OrderedDim line = ordered_dim(call, false);
   const Tensor& x = line.x;
   if (!is_float(x.dtype())) call.fail(fmt::format("quantiles of {}", name(x.dtype())), "import_dtype");
   const Tensor q = operand_as(call, 1, x.dtype());
