@@ -197,7 +197,7 @@ int remainder_columns(const GemmQuery& query) {
   const int lanes = query.cpu.vectors.lanes(query.compute);
   const bool dots = query.lhs_axis == LaneAxis::k;
   const bool many = query.m && *query.m >= query.tuned.limits.small_m;  // rows to copy the columns for
-  const std::int64_t most_copied = many ? 16384 : 4096;                // in scratch, which the kernel IR limits
+  const std::int64_t most_copied = many ? 16384 : 4096;                 // in scratch, which the kernel IR limits
   const std::int64_t most_vectors = query.tuned.limits.remainder_vectors;
   if (!query.n || *query.n < lanes || *query.n >= (most_vectors + 1) * lanes) return 0;
   if (!query.lhs_loadable || query.pairs || at_most(query.m, query.tuned.limits.gemv_rows)) return 0;
