@@ -95,10 +95,10 @@ TEST_CASE("phases without a barrier between them use shared memory one after the
       for i1 in 0..{1} step 1 @thread.x {{
         %0 = add i0, i1 : i64
         %1 = load x[%0] : f32
-        store part[i1] = %1
-        barrier
         %2 = sub {2}, i1 : i64
-        %3 = load part[%2] : f32
+        store part[%2] = %1
+        barrier
+        %3 = load part[i1] : f32
         store y[%0] = %3
       }}
     }}
