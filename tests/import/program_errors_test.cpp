@@ -58,6 +58,17 @@ TEST_CASE("program errors: writes in place that other values see") {
              Contains("the op aten.relu_, which writes to an input, a parameter, or a tensor with views that are "
                       "read later: /relu\n") &&
                  Contains("call run_decompositions()"));
+  // The write to a detached tensor changes the result of linear, but not its gradient.
+  ProgramFile detached("mlp");
+  detached.replace(graph, "torch.ops.aten.relu.default", "torch.ops.aten.detach.default");
+  detached.replace(
+      graph, R"(torch.ops.aten.mul.Tensor", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "linear_1"}})",
+      R"(torch.ops.aten.mul_.Tensor", "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "relu"}})");
+  detached.replace(graph, R"({"as_tensor": {"name": "mul"}}, "kind": 1})",
+                   R"({"as_tensor": {"name": "linear"}}, "kind": 1})");
+  CHECK_THAT(error_of(detached),
+             Contains("the op aten.mul_.Tensor, which writes to an input, a parameter, or a tensor "
+                      "with views that are read later: "));
   // The last sum reads rows of the buffer from before the write.
   ProgramFile late("written");
   late.replace(graph, R"({"name": "index_copy_"}}, "kind": 1}, {"name": "dim", "arg": {"as_ints": [1])",
