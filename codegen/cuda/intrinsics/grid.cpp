@@ -23,7 +23,7 @@ std::string phase_call(const kernel::Instruction& in, const KernelText& k) {
 
 std::string barrier_call(const kernel::Instruction&, const KernelText&) { return "grid.wait()"; }
 
-/// Returns whether the prefetch is one of those before a barrier.
+/// Returns whether a barrier follows the prefetch.
 bool is_before_barrier(const kernel::Instruction& prefetch, const kernel::Kernel& kernel) {
   bool is_after = false;
   for (const kernel::Statement& s : kernel.body) {

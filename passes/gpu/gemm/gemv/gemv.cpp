@@ -165,8 +165,8 @@ class Gemv {
   }
 
   /// Processes the elements of a range that a thread sums: first `at_once` loads followed by their adds, then one
-  /// load at a time. A load covers `step` elements of the depth; the loads of a thread are `stride` apart. Those of
-  /// the first step may be at hand.
+  /// load at a time. A load covers `step` elements of the depth; the loads of a thread are `stride` apart. The loads
+  /// of the first step may have been issued before (`early`).
   template <class Load, class Add>
   void for_depth(Value count, Value own, int step, std::int64_t stride, const Load& load, const Add& add,
                  const std::vector<Value>& early) {

@@ -44,7 +44,7 @@ bool accesses(const KernelPhase& phase, BufferId buffer) {
   return std::ranges::any_of(phase.buffers, [&](const IntrinsicBuffer& used) { return used.id == buffer; });
 }
 
-/// What precedes an operation of a kernel of phases.
+/// The phases before an operation of a kernel of phases.
 struct Before {
   std::vector<KernelPhase> all, since_barrier;
   std::map<BufferId, std::size_t> cleared{};  ///< before a barrier: the number of phases before the GridClear
