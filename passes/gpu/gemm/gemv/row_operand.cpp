@@ -7,7 +7,6 @@
 namespace lathe::gpu {
 
 using kernel::Value;
-using kernel::Var;
 using Kind = ElementwiseInstruction::Kind;
 
 namespace {

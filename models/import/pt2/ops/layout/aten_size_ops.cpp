@@ -50,7 +50,7 @@ std::optional<DimTensor> folded(const OpCall& call) {
 template <class Op>
 std::optional<DimTensor> folded_division(const OpCall& call) {
   return combine(*call.operand(0).dims(), *call.operand(1).dims(), i64, [&](const Dim& a, const Dim& b) {
-    const auto result = Op()(a, b);
+    auto result = Op()(a, b);
     if (!result) call.note_division(a, b);
     return result;
   });
