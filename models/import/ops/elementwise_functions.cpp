@@ -186,9 +186,11 @@ Tensor truncated_remainder(const Tensor& x, const Tensor& y, bool is_product_exa
   return where((abs(y) == std::numeric_limits<double>::infinity()) & isfinite(x), x, fixed);
 }
 
-Tensor floor_of(const Tensor& rest, const Tensor& y) {
-  return where((rest != 0) & ((rest < 0) ^ (y < 0)), rest + y, rest);
-}
+/// Whether a quotient with this remainder, rounded towards 0, is one larger than the quotient rounded down.
+Tensor is_above_floor(const Tensor& rest, const Tensor& y) { return (rest != 0) & ((rest < 0) ^ (y < 0)); }
+
+/// Returns the remainder of the quotient rounded down, given that of the quotient rounded towards 0.
+Tensor floor_of(const Tensor& rest, const Tensor& y) { return where(is_above_floor(rest, y), rest + y, rest); }
 
 }  // namespace
 
@@ -200,9 +202,8 @@ Tensor float_remainder(const Tensor& a, const Tensor& b, bool truncates) {
 Tensor floor_quotient(const Tensor& a, const Tensor& b) {
   if (!is_float(a.dtype())) return (a - floor_remainder(a, b)) / b;
   const Tensor x = a.to(f64), y = b.to(f64), rest = truncated_remainder(x, y, a.dtype() != f64);
-  const Tensor is_apart = (rest != 0) & ((rest < 0) ^ (y < 0));
   // A multiple of y, whose quotient has rounding errors.
-  const Tensor whole = ((x - rest) / y).round() - is_apart.to(f64);
+  const Tensor whole = ((x - rest) / y).round() - is_above_floor(rest, y).to(f64);
   return detach(where(y == 0, x / y, whole).to(a.dtype()));
 }
 

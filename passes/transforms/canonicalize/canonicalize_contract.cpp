@@ -51,8 +51,8 @@ bool shows_windows(Value value) {
   return is(value, ops::unfold);
 }
 
-/// A sum along a dim is the same in reverse order. The gradient of a convolution multiplies by its kernel in reverse;
-/// windows, which are read by index anyway, are reversed instead, so that the kernel can be read in long runs.
+/// A matmul may add its terms in any order. The gradient of a convolution multiplies by its kernel in reverse order;
+/// the windows, which are read by index anyway, are reversed instead, so that the kernel is read in long runs.
 std::optional<Value> flipped_sum(const Context& c) {
   if (c.node.op != &ops::contract) return std::nullopt;
   const ContractionRoles roles = roles_of(c.node);

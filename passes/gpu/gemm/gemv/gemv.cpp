@@ -82,7 +82,7 @@ class Gemv {
     const auto batches = operands_.batch.value();
     return batches ? (most_blocks + *batches - 1) / std::max<std::int64_t>(*batches, 1) : 0;
   }
-  /// Whether a block of such a matmul has one tile.
+  /// Whether a block has one tile, in a matmul that computes its left operand.
   bool has_one_tile() const {
     const auto n = operands_.n.value();
     const std::int64_t most = most_blocks_of_batch();
