@@ -4,7 +4,7 @@
 Usage: bench/run_imported.py [--build FOLDER] [--peers FOLDER] [--threads N] [--rounds N] [MODEL:BATCHxLENGTH ...]
 PEERS is a virtual environment with torch, transformers, onnx and onnxscript (PyPI). An encoder of MiniLM's size, GPT-2 124M and a small
 Llama, f32, random weights, sizes that only a run knows. A step of a decoder has the next-token loss; that of the encoder, the mean
-square of its last states. AdamW without clipping. Prints medians over the rounds.
+square of the difference between its last states and targets. AdamW without clipping. Prints medians over the rounds.
 """
 import pathlib
 import subprocess
@@ -16,11 +16,12 @@ sys.path.insert(0, str(here / 'peers'))
 from workers import Worker, case_parser, machine, measure_in_turns, peer_environment  # noqa: E402
 
 CASES = ['bert:8x128', 'llama:4x128', 'gpt2:4x64']
+OUTPUTS = {'bert': 'last_hidden_state', 'gpt2': 'logits', 'llama': 'logits'}
 PARTS = {'bert': 'states', 'gpt2': 'logits', 'llama': 'logits'}
 
 
 def graphs(kind, folder, lathe):
-    """Writes the graphs of a model as text: {(mode, source): file}. The own step of an encoder has no loss to compare."""
+    """Writes the graphs of a model as text: {(mode, source): file}."""
     files = {}
 
     def write(mode, source, *command):
@@ -30,10 +31,12 @@ def graphs(kind, folder, lathe):
     write('forward', 'own', folder / kind, '--part', PARTS[kind])
     for source in ('onnx', 'pt2'):
         write('forward', source, folder / f'{kind}.{source}')
-    if kind != 'bert':
-        write('step', 'own', folder / kind, '--step')
-        for source in ('onnx', 'pt2'):
-            output = 'logits' if source == 'onnx' else 'output'
+    for source, output in (('own', OUTPUTS[kind]), ('onnx', OUTPUTS[kind]), ('pt2', 'output')):
+        if kind == 'bert':
+            write('step', source, files['forward', source], '--loss', f'mse:{output},targets', '--step')
+        elif source == 'own':
+            write('step', source, folder / kind, '--step')
+        else:
             write('step', source, folder / f'{kind}.{source}', '--loss', f'next_token:{output},input_ids', '--step')
     return files
 
@@ -50,8 +53,6 @@ def measure(kind, size, files, options):
     sizes = size.split('x')
     for mode in ('forward', 'step'):
         sources = [source for of, source in files if of == mode]
-        if not sources:
-            continue
         workers = []
         for source in sources:
             worker = Worker(source, [str(options.build / 'bench/bench_graph'), str(options.threads)])

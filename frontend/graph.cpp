@@ -51,6 +51,8 @@ void Graph::refuse_in_body(std::string_view what, const Where& at, std::string_v
 
 Graph::Graph(std::string_view name) : state_(std::make_shared<detail::GraphState>(name)) {}
 
+Graph::Graph(ir::Graph graph) : state_(std::make_shared<detail::GraphState>(std::move(graph))) {}
+
 void Graph::throw_moved(const Where& at) {
   throw UserError(Location(at), "graph", "this Graph was moved to another", "graph_moved",
                   "use the Graph that it was moved to");

@@ -58,6 +58,9 @@ std::shared_ptr<GraphState> around_loops(const std::shared_ptr<GraphState>& body
 class Graph {
  public:
   explicit Graph(std::string_view name);
+  /// Continues a complete graph, such as one from ir::parse_graph(). Its values keep their names and ids; its
+  /// parameters have no initializers.
+  explicit Graph(ir::Graph graph);
   Graph(const Graph&) = default;
   Graph& operator=(const Graph&) = default;
   Graph(Graph&&) = default;

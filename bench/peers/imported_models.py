@@ -2,7 +2,7 @@
 waits for commands (those of bench/workers/graph.cpp, after `open`):
   python imported_models.py write bert|gpt2|llama FOLDER
   python imported_models.py serve bert|gpt2|llama forward|step THREADS
-A step is the forward pass, all gradients of the next-token loss or of the mean of the last states, and fused AdamW."""
+A step is the forward pass, all gradients of the next-token loss, or of the mean square of differences, and fused AdamW."""
 import json
 import sys
 import time
@@ -53,13 +53,13 @@ def serve(kind, mode, threads):
     model = make(kind)
     wrapped = Outputs(model, kind)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
-    ids = None
+    ids, targets = None, None
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         result = wrapped(ids)
         if kind == 'bert':
-            loss = result.square().mean()
+            loss = torch.nn.functional.mse_loss(result, targets)
         else:
             loss = torch.nn.functional.cross_entropy(result[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
         loss.backward()
@@ -76,6 +76,8 @@ def serve(kind, mode, threads):
         if words[0] == 'sizes':
             batch, length = (int(word.split('=')[1]) for word in words[1:])
             ids = torch.randint(0, 8000, (batch, length))
+            if kind == 'bert':
+                targets = torch.randn(batch, length, model.config.hidden_size)
         elif words[0] == 'run':
             answer['seconds'] = []
             for _ in range(int(words[1])):

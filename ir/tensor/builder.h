@@ -67,6 +67,8 @@ class GraphBuilder : public std::enable_shared_from_this<GraphBuilder> {
   /// Declare outputs and updates. An update keeps dtype and shape [update_type]; a state is updated at most once
   /// [update_twice]; output names are unique [output_name]. Values of other builders are rejected [op_other_graph].
   void output(std::string_view name, const Value& value);
+  /// Removes all outputs; their values stay.
+  void drop_outputs() { graph_.outputs.clear(); }
   void update(const Value& given_state, const Value& given);
 
   /// Copies a node of another graph, given mapped operands; keeps its location and name.

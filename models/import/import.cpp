@@ -2,12 +2,21 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "ir/support/error.h"
 #include "models/import/onnx/import_model.h"
 #include "models/import/pt2/import_program.h"
 #include "runtime/files/paths.h"
 
 namespace lathe::importing {
+
+ImportedGraph as_imported(ir::Graph graph) {
+  ImportedGraph imported{.graph = Graph(std::move(graph)), .outputs = {}, .parameters = {}};
+  for (const ir::Output& output : imported.graph.ir().outputs)
+    imported.outputs.emplace(output.name, Tensor(ir::Value(imported.graph.builder(), output.value)));
+  return imported;
+}
 
 bool is_importable(const std::filesystem::path& path) {
   return path.extension() == ".onnx" || path.extension() == ".pt2";

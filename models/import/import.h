@@ -47,6 +47,10 @@ struct ImportOptions {
   bool declares_outputs = true;
 };
 
+/// Returns a graph of Lathe, such as one from ir::parse_graph(), as if it were imported. It has no values of
+/// parameters.
+ImportedGraph as_imported(ir::Graph graph);
+
 /// Returns whether a path names a file that import_graph() reads: it ends with ".onnx" or ".pt2".
 bool is_importable(const std::filesystem::path& path);
 

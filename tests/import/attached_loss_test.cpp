@@ -5,8 +5,11 @@
 #include <cmath>
 #include <vector>
 
+#include "frontend/initial_values.h"
 #include "ir/support/error.h"
 #include "ir/tensor/interpret/interpreter.h"
+#include "ir/tensor/text/parser.h"
+#include "models/import/loss/training_graphs.h"
 #include "tests/import/support/model_writer.h"
 
 using namespace lathe;
@@ -85,4 +88,54 @@ TEST_CASE("attached loss: errors name the loss, the outputs and what is needed")
   CHECK_THAT(error_of(identity({}), "cross_entropy:y,t"), Contains("f32[], but cross_entropy needs logits"));
   CHECK(error_of(identity({"2"}), "mse:y,x") == "no error");
   CHECK(error_of(identity({"2", "3"}), "cross_entropy:y,x") == "no error");  // probabilities
+}
+
+TEST_CASE("attached loss: an output of one number is the loss, also if its name is 'loss'") {
+  ModelWriter model;
+  model.input("x", {"n"}).node("sum", "ReduceSum", {"x"}, {"loss"}, {attribute("keepdims", 0)}).output("loss");
+  const Tensors x{{"x", HostTensor::from_numbers({3}, {1, 2, 4}, f32)}};
+  const importing::AttachedLoss loss = importing::parse_loss("output:loss");
+  const ir::Graph graph = importing::loss_graph(importing::import_graph(model.write()), loss);
+  REQUIRE(graph.outputs.size() == 1);
+  CHECK(ir::interpret(graph, x).at("loss").get(0) == 7);
+
+  CHECK_THAT(error_of(identity({"2"}), "output:y"),
+             Contains("the output 'y' is f32[2], but output needs a number  [import_loss]"));
+  for (const char* text : {"output", "output:", "output:y,", "output:y,t"})
+    CHECK_THAT(error_of(identity({}), text), Contains("is not a loss  [import_loss]") && Contains("output:OUTPUT"));
+}
+
+TEST_CASE("attached loss: a loss named 'loss' in place of an output of this name") {
+  ModelWriter model;
+  model.input("x", {"n"}).node("copy", "Identity", {"x"}, {"loss"}).output("loss");
+  const ir::Graph graph =
+      importing::loss_graph(importing::import_graph(model.write()), importing::parse_loss("mse:loss,t"));
+  CHECK(ir::interpret(graph, {{"x", HostTensor::from_numbers({2}, {1, -2}, f32)},
+                              {"t", HostTensor::from_numbers({2}, {0, 1}, f32)}})
+            .at("loss")
+            .get(0) == 5);
+}
+
+TEST_CASE("attached loss: a graph of Lathe gets a loss, and its parameters are no targets") {
+  const auto read = [] {
+    return importing::as_imported(
+        ir::parse_graph("graph @g(input %x: f32[n, 2], parameter %w: f32[2]) {\n"
+                        "  %0 = mul %x, %w : f32[n, 2]\n"
+                        "  output \"y\" %0\n}\n"));
+  };
+  const importing::ImportedGraph imported = read();
+  const importing::TrainingGraphs graphs =
+      importing::training_graphs(imported, importing::parse_loss("mse:y,t"), SGD{.lr = 0.5}, {});
+  const Tensors values{{"x", HostTensor::from_numbers({1, 2}, {1, 2}, f32)},
+                       {"w", HostTensor::from_numbers({2}, {3, -1}, f32)},
+                       {"t", HostTensor::from_numbers({1, 2}, {1, 0}, f32)}};
+  CHECK(ir::interpret(graphs.forward, values).at("loss").get(0) == 4);  // (2^2 + 2^2) / 2
+  Tensors start = initial_states(graphs.step, 0);
+  for (const auto& [name, value] : values) start.insert_or_assign(name, value);
+  CHECK(ir::interpret(graphs.step, start)
+            .at("w")
+            .same_bits(HostTensor::from_numbers({2}, {2, 1}, f32)));  // w - lr * (2, -4)
+
+  CHECK_THROWS_WITH(importing::attach_loss(read(), importing::parse_loss("mse:y,w")),
+                    Contains("the target 'w' of the loss is a parameter of the graph  [import_loss]"));
 }

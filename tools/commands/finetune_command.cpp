@@ -53,7 +53,7 @@ void add_data_options(CLI::App& command, FineTuneOptions& s) {
 void add_loss_options(CLI::App& command, FineTuneCommand& options) {
   command.add_option("--loss", options.loss,
                      "With a file: loss of an output and an input, KIND:OUTPUT,TARGET, such as "
-                     "cross_entropy:logits,labels (docs/onnx.md)");
+                     "cross_entropy:logits,labels, or output:OUTPUT for an output that is the loss (docs/onnx.md)");
   command
       .add_option("--freeze", options.frozen,
                   "With a file: do not train the parameters with this text in their names (repeatable)")
@@ -107,8 +107,9 @@ void require_effect(const CLI::App& command, bool is_imported) {
 void fine_tune_imported(const FineTuneCommand& options) {
   const FineTuneOptions& from = options.tuning;
   if (!options.loss)
-    throw UserError(fmt::format("{} has no loss of its own", quote_path(from.model)), "usage",
-                    "give --loss KIND:OUTPUT,TARGET, such as --loss cross_entropy:logits,labels");
+    throw UserError(fmt::format("no loss is given for {}", quote_path(from.model)), "usage",
+                    "give --loss KIND:OUTPUT,TARGET, such as --loss cross_entropy:logits,labels, or "
+                    "--loss output:OUTPUT for an output that is the loss");
   DiskCache cache(cache_folder());
   ImportedTuningOptions tuning{.file = from.model,
                                .sizes = fixed_dims(options.sizes),

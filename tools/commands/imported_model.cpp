@@ -14,7 +14,7 @@ ir::Graph imported_model(const importing::ImportedGraph& imported, const Importe
   const importing::AttachedLoss loss = importing::parse_loss(*training.loss);
   if (!training.step) return ir::dce(with_precision(importing::loss_graph(imported, loss), training.precision));
   const TrainingOptions options{.precision = *parse_dtype(training.precision),
-                                .frozen = importing::names_with_any(imported.parameters, training.frozen)};
+                                .frozen = importing::names_with_any(imported.graph, training.frozen)};
   return ir::dce(importing::training_graphs(imported, loss, AdamW{.lr = training.lr}, options).step);
 }
 

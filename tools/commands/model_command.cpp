@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -42,7 +43,7 @@ struct ModelOptions {
   std::string part = "logits", dtype = "f32", weights = "stored", inputs;  ///< for a directory
   std::filesystem::path adapter;
   std::optional<std::string> lora;  ///< for the step of a directory
-  std::vector<std::string> sizes;   ///< of a file
+  GraphSource source;               ///< of a file
   std::string values;               ///< file for the initial values of a built-in model
   std::uint64_t seed = 0;
 };
@@ -172,18 +173,24 @@ bool names_folder(const std::string& name) {
   return is_model_folder(name) && (!catalogue().contains(name) || has("config.json") || has("adapter_config.json"));
 }
 
+/// Returns whether a path names a file with IR text; "-" is standard input.
+bool is_text(const std::string& path) { return path == "-" || path.ends_with(".lathe"); }
+
 /// Throws UserError [usage] for an option that has no effect on a file, a directory or a built-in model.
 void require_effects(const CLI::App& command, const ModelOptions& options) {
   std::set<std::string> known{"NAME", "--output", "--precision", "--loss", "--step"};
   if (options.step) known.insert("--lr");
   const std::string_view hint = options.step ? "leave it out" : "leave it out, or add --step if it is for training";
-  if (importing::is_importable(options.name)) {
-    known.insert({"--values", "--fix-dim"});
-    if (options.step) known.insert({"--seed", "--freeze"});
-    require_effective(command, known, fmt::format("{}, which is imported as it is", options.name), hint);
+  if (is_text(options.name) || importing::is_importable(options.name)) {
+    known.insert({"--fix-dim", is_text(options.name) ? "--ops" : "--values"});
+    if (options.step) known.insert("--freeze");
+    if (options.step && !is_text(options.name)) known.insert("--seed");
+    const std::string_view kind = is_text(options.name) ? "IR text" : "which is imported as it is";
+    require_effective(command, known, fmt::format("{}, {}", options.name, kind), hint);
     if ((options.step || options.loss) && options.loss_of.empty())
-      throw UserError(fmt::format("{} has no loss of its own", options.name), "usage",
-                      "say which output to compare with which input, such as --loss cross_entropy:logits,labels");
+      throw UserError(fmt::format("no loss is given for {}", options.name), "usage",
+                      "say which output to compare with which input, such as --loss cross_entropy:logits,labels, or "
+                      "which output is the loss, such as --loss output:loss");
     return;
   }
   if (names_folder(options.name)) {
@@ -204,9 +211,12 @@ void require_effects(const CLI::App& command, const ModelOptions& options) {
                     "write --loss alone, after the name of the model");
 }
 
-/// Writes the graph of an ONNX or a .pt2 file, and the values of its parameters and states on request.
-void write_imported(const ModelOptions& options) {
-  importing::ImportedGraph imported = importing::import_graph(options.name, {.sizes = fixed_dims(options.sizes)});
+/// Writes the graph of a file: IR text, ONNX or .pt2. Of the last two also the values of its parameters and states,
+/// on request.
+void write_file(const ModelOptions& options) {
+  importing::ImportedGraph imported =
+      is_text(options.name) ? importing::as_imported(load_graph(options.name, options.source))
+                            : importing::import_graph(options.name, {.sizes = fixed_dims(options.source.sizes)});
   const ir::Graph graph =
       imported_model(imported, {.loss = options.loss ? std::optional(options.loss_of) : std::nullopt,
                                 .step = options.step,
@@ -221,7 +231,7 @@ void write_imported(const ModelOptions& options) {
 }
 
 void run(const ModelOptions& options) {
-  if (importing::is_importable(options.name)) return write_imported(options);
+  if (is_text(options.name) || importing::is_importable(options.name)) return write_file(options);
   if (names_folder(options.name)) {
     write_folder(options);
     return note_ignored_keys(options.name, options.adapter);
@@ -247,31 +257,40 @@ void add_training_options(CLI::App& command, ModelOptions& options) {
   seed(command.add_option("--seed", options.seed, "Seed of --values"))->capture_default_str()->needs(values);
   command
       .add_option("--freeze", options.frozen,
-                  "With --step and an ONNX or .pt2 file: parameters that are not trained, by a part of their names "
+                  "With --step and a file: parameters that are not trained, by a part of their names "
                   "(repeatable; default: none)")
       ->type_name("TEXT");
 }
 
 /// Adds the name of a built-in model, or the path of a directory or file.
 void add_name(CLI::App& command, std::string& model, const std::vector<std::string>& names) {
-  command.add_option("NAME", model, "Built-in model (see below), model or adapter directory, ONNX or .pt2 file")
+  command
+      .add_option("NAME", model, "Built-in model (see below), model or adapter directory, IR text, ONNX or .pt2 file")
       ->required()
       ->check(CLI::Validator(
           [names](std::string& name) {
-            const bool is_path = importing::is_importable(name) || names_folder(name);
-            return is_path ? std::string() : CLI::IsMember(names)(name);
+            const bool is_known = is_text(name) || importing::is_importable(name) || names_folder(name) ||
+                                  std::ranges::find(names, name) != names.end();
+            return is_known
+                       ? ""
+                       : fmt::format(
+                             "{} is neither a built-in model ({}), nor a directory with a model, nor a path that "
+                             "ends with .lathe, .onnx or .pt2",
+                             name, fmt::join(names, ", "));
           },
-          "{" + fmt::format("{}", fmt::join(names, ",")) + "}, DIR, FILE.onnx or FILE.pt2"));
+          "{" + fmt::format("{}", fmt::join(names, ",")) + "}, DIR, FILE.lathe, FILE.onnx or FILE.pt2"));
 }
 
 CLI::Option* add_loss_option(CLI::App& command, std::string& loss) {
   return command
       .add_option(
           "--loss", loss,
-          "Output the loss instead of the logits. An ONNX or .pt2 file needs the kind of loss, the output and "
-          "the input with its targets; kinds: cross_entropy, next_token, mse, binary_cross_entropy")
+          "Output the loss instead of the logits. A file needs the kind of loss, the output and the input with its "
+          "targets; kinds: cross_entropy, next_token, mse, binary_cross_entropy, and output for an output that is "
+          "the "
+          "loss, without a target")
       ->expected(0, 1)
-      ->type_name("[KIND:OUTPUT,TARGET]");
+      ->type_name("[KIND:OUTPUT[,TARGET]]");
 }
 
 /// Adds the sizes of built-in models.
@@ -294,7 +313,8 @@ void add_size_options(CLI::App& command, ModelOptions& options) {
 void add_model(CLI::App& app) {
   auto options = std::make_shared<ModelOptions>();
   CLI::App* command = app.add_subcommand(
-      "model", "Write a built-in model, or the model in a directory, an ONNX or a .pt2 file, as IR text");
+      "model",
+      "Write a built-in model, or the model in a directory or a file, as IR text: its loss or training step too");
   std::vector<std::string> names;
   std::string footer = "Built-in models:\n";
   for (const auto& [name, entry] : catalogue()) {
@@ -326,7 +346,7 @@ void add_model(CLI::App& app) {
   CLI::Option* const step = command->add_flag("--step", options->step,
                                               "Write the whole training step with AdamW: forward, backward, update");
   step->excludes(part)->excludes(weights)->excludes(batch)->excludes(inputs);
-  add_fix_dim_option(*command, options->sizes);
+  add_source_options(*command, options->source);
   add_lora_option(*command, options->lora)->needs(step);
   add_precision_option(*command, options->precision);
   add_training_options(*command, *options);
@@ -337,6 +357,7 @@ void add_model(CLI::App& app) {
       "  lathe model Llama-3.2-1B --part step --batch 1 -o token.lathe\n"
       "  lathe model model.onnx -o model.lathe --values weights.safetensors\n"
       "  lathe model model.pt2 --loss cross_entropy:output,labels --step -o step.lathe --values w.safetensors\n"
+      "  lathe model encoder.lathe --loss mse:states,targets --step -o step.lathe\n"
       "  lathe model bert-base-uncased --part states --inputs mask,positions -o states.lathe\n"
       "  lathe model Llama-3.2-1B --step --lora r=16 -o step.lathe");
   command->callback([options, command, loss] {

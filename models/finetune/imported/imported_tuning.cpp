@@ -115,7 +115,7 @@ class ImportedTuning::Run {
     graphs_.emplace(importing::training_graphs(*imported_, o_.loss, optimizer,
                                                {.clip_norm = optimizer_.clip,
                                                 .precision = o_.precision,
-                                                .frozen = importing::names_with_any(imported_->parameters, o_.frozen),
+                                                .frozen = importing::names_with_any(imported_->graph, o_.frozen),
                                                 .decayed = matrices(),
                                                 .groups = std::move(groups)}));
     const ir::Graph &forward = graphs_->forward, &step = graphs_->step;

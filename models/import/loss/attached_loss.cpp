@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "frontend/ops/losses.h"
+#include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/support/location.h"
 
@@ -18,11 +20,12 @@ namespace {
 
 using Kind = AttachedLoss::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 4> kinds{
+constexpr std::array<std::pair<std::string_view, Kind>, 5> kinds{
     {{"cross_entropy", Kind::cross_entropy},
      {"next_token", Kind::next_token},
      {"mse", Kind::mse},
-     {"binary_cross_entropy", Kind::binary_cross_entropy}}};
+     {"binary_cross_entropy", Kind::binary_cross_entropy},
+     {"output", Kind::output}}};
 
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
@@ -51,8 +54,12 @@ Tensor output_of(const ImportedGraph& imported, const AttachedLoss& loss) {
 
 /// Returns the input, which is declared if the graph does not have it.
 Tensor target_of(const ImportedGraph& imported, const AttachedLoss& loss, DType dtype, const Shape& shape) {
-  ir::GraphBuilder& builder = imported.outputs.begin()->second.builder();
-  if (const auto found = builder.find_argument(loss.target)) return Tensor(*found);
+  if (const auto found = imported.graph.builder().find_argument(loss.target)) {
+    if (const ir::Op* op = found->node().op; op != &ir::ops::input)
+      fail(fmt::format("the target '{}' of the loss is a {} of the graph", loss.target, op->name.value),
+           "give the name of an input, or a new name");
+    return Tensor(*found);
+  }
   return imported.graph.input(loss.target, dtype, shape);
 }
 
@@ -66,25 +73,30 @@ Shape rows_of(const Tensor& logits) {
 }  // namespace
 
 AttachedLoss parse_loss(std::string_view text) {
-  const std::size_t colon = text.find(':'), comma = text.find(',', colon == std::string_view::npos ? 0 : colon);
-  const std::string hint =
-      fmt::format("write KIND:OUTPUT,TARGET, such as cross_entropy:logits,labels; the kinds are {}",
-                  fmt::join(kind_names(), ", "));
-  if (colon == std::string_view::npos || comma == std::string_view::npos || comma == colon + 1 ||
-      comma + 1 == text.size() || text.find(',', comma + 1) != std::string_view::npos)
+  const std::string hint = fmt::format(
+      "write KIND:OUTPUT,TARGET, such as cross_entropy:logits,labels, or output:OUTPUT for an output that is the "
+      "loss; "
+      "the kinds are {}",
+      fmt::join(kind_names(), ", "));
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const auto kind = std::ranges::find(kinds, text.substr(0, colon), &std::pair<std::string_view, Kind>::first);
+  const std::string_view values = text.substr(std::min(colon + 1, text.size()));
+  const std::size_t comma = std::min(values.find(','), values.size());
+  const std::string_view target = values.substr(std::min(comma + 1, values.size()));
+  const bool has_target = kind == kinds.end() || kind->second != Kind::output;
+  if (comma == 0 || values.empty() || (has_target ? target.empty() : comma < values.size()) ||
+      target.find(',') != std::string_view::npos)
     fail(fmt::format("'{}' is not a loss", text), hint);
-  const std::string_view name = text.substr(0, colon);
-  for (const auto& [known, kind] : kinds)
-    if (name == known)
-      return {kind, std::string(text.substr(colon + 1, comma - colon - 1)), std::string(text.substr(comma + 1))};
-  fail(fmt::format("there is no loss '{}'", name), hint);
+  if (kind == kinds.end()) fail(fmt::format("there is no loss '{}'", text.substr(0, colon)), hint);
+  return {kind->second, std::string(values.substr(0, comma)), std::string(target)};
 }
 
 Tensor attach_loss(const ImportedGraph& imported, const AttachedLoss& loss) {
   constexpr std::int64_t ignored = -100;
   const Tensor output = output_of(imported, loss);
-  const ir::GraphBuilder::At line(
-      output.builder(), Location(fmt::format("loss {}:{},{}", name_of(loss.kind), loss.output, loss.target), 0));
+  const std::string target = loss.target.empty() ? "" : "," + loss.target;
+  const ir::GraphBuilder::At line(output.builder(),
+                                  Location(fmt::format("loss {}:{}{}", name_of(loss.kind), loss.output, target), 0));
   const auto require = [&](bool fits, std::string_view needed) {
     if (!fits)
       fail(fmt::format("the output '{}' is {}{}, but {} needs {}", loss.output, name(output.dtype()),
@@ -107,6 +119,10 @@ Tensor attach_loss(const ImportedGraph& imported, const AttachedLoss& loss) {
     case Kind::mse: return mse_loss(output, target_of(imported, loss, output.dtype(), output.shape()));
     case Kind::binary_cross_entropy:
       return binary_cross_entropy_with_logits(output, target_of(imported, loss, output.dtype(), output.shape()));
+    case Kind::output: {
+      require(output.rank() == 0, "a number");
+      return output;
+    }
   }
   LATHE_ASSERT(false);
 }

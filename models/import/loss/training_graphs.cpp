@@ -10,35 +10,26 @@
 
 namespace lathe::importing {
 
-namespace {
-
-ir::Graph without_outputs(ir::Graph graph, const ImportedGraph& imported) {
-  std::erase_if(graph.outputs, [&](const ir::Output& output) { return imported.outputs.contains(output.name); });
-  return graph;
-}
-
-/// Returns the graph whose only output is the loss.
-ir::Graph graph_of(const ImportedGraph& imported, const Tensor& loss) {
-  imported.graph.output("loss", loss);
-  return without_outputs(imported.graph.finish(), imported);
-}
-
-}  // namespace
-
 ir::Graph loss_graph(const ImportedGraph& imported, const AttachedLoss& loss) {
-  return graph_of(imported, attach_loss(imported, loss));
+  const Tensor value = attach_loss(imported, loss);
+  imported.graph.builder().drop_outputs();
+  imported.graph.output("loss", value);
+  return imported.graph.finish();
 }
 
 TrainingGraphs training_graphs(const ImportedGraph& imported, const AttachedLoss& loss, const Optimizer& optimizer,
                                const TrainingOptions& options) {
   const Tensor value = attach_loss(imported, loss);
-  ir::Graph step = without_outputs(training_step(imported.graph, value, optimizer, options), imported);
-  return {.forward = graph_of(imported, value), .step = std::move(step)};
+  imported.graph.builder().drop_outputs();
+  ir::Graph step = training_step(imported.graph, value, optimizer, options);
+  imported.graph.output("loss", value);
+  return {.forward = imported.graph.finish(), .step = std::move(step)};
 }
 
-ParameterFilter names_with_any(const Parameters& parameters, const std::vector<std::string>& texts) {
+ParameterFilter names_with_any(const Graph& graph, const std::vector<std::string>& texts) {
   if (texts.empty()) return {};
-  const std::vector<std::string> names = parameters.names();
+  std::vector<std::string> names;
+  for (const Tensor& parameter : graph.parameters()) names.push_back(parameter.value().node().name);
   for (const std::string& text : texts)
     if (std::ranges::none_of(names, [&](const std::string& name) { return name.find(text) != std::string::npos; }))
       throw UserError(fmt::format("cannot freeze {}: no parameter has this text in its name", text), "import_frozen",

@@ -79,7 +79,7 @@ TEST_CASE("onnx: lathe finetune trains a file on tensors, and lathe export write
   CHECK(from_onnx ==
         run_lathe(scratch, "run " + model("external") + "--input tuned/model.safetensors --random --dim n=2").out);
   CHECK(from_onnx != run_lathe(scratch, "run " + model("external") + "--random --dim n=2").out);
-  CHECK_THAT(run_lathe(scratch, command + "--data train.npz").err, Contains("has no loss of its own  [usage]"));
+  CHECK_THAT(run_lathe(scratch, command + "--data train.npz").err, Contains("no loss is given for"));
   CHECK_THAT(run_lathe(scratch, command + "--loss mse:y,target --data train.npz --pack").err,
              Contains("--pack has no effect on an ONNX or a .pt2 file  [usage]"));
   CHECK_THAT(run_lathe(scratch, "finetune . --loss mse:y,target --data a.jsonl").err,
@@ -129,12 +129,38 @@ TEST_CASE("onnx: lathe model writes the loss and the training step of an ONNX fi
   CHECK(run_lathe(scratch, "run step.lathe --input step.safetensors --random --dim n=2").status == 0);
   const auto none = run_lathe(scratch, "model " + model("external") + "--step");
   CHECK(none.status == 1);
-  CHECK_THAT(none.err, Contains("has no loss of its own  [usage]") && Contains("--loss cross_entropy:logits,labels"));
+  CHECK_THAT(none.err, Contains("no loss is given for") && Contains("--loss cross_entropy:logits,labels"));
   CHECK_THAT(run_lathe(scratch, "model " + model("external") + "--layers 3").err,
              Contains("--layers has no effect on") && Contains("[usage]"));
   CHECK_THAT(run_lathe(scratch, "model " + model("external") + loss + "--step --freeze nothing").err,
              Contains("cannot freeze nothing: no parameter has this text in its name  [import_frozen]"));
   CHECK_THAT(run_lathe(scratch, "model gpt --loss mse:y,target").err, Contains("gpt has a loss of its own  [usage]"));
+}
+
+TEST_CASE("model: IR text gets a loss and a training step", "[tools]") {
+  const Scratch scratch;
+  const std::string sizes = "--layers 1 --d-model 16 --heads 2 --vocab 11 --context 8 ";
+  REQUIRE(run_lathe(scratch, "model gpt " + sizes + "--loss -o loss.lathe --values start.safetensors").status == 0);
+  REQUIRE(run_lathe(scratch, "model gpt " + sizes + "--step -o gpt.lathe").status == 0);
+  const auto step = run_lathe(scratch, "model loss.lathe --loss output:loss --step -o text.lathe");
+  INFO(step.err);
+  REQUIRE(step.status == 0);
+  const auto run = [&](const std::string& file) {
+    return run_lathe(scratch, "run " + file + " --input start.safetensors --random --dim B=2,T=4").out;
+  };
+  CHECK_THAT(run("text.lathe"), Contains("learning_rate") && Contains("loss"));
+  CHECK(run("text.lathe") == run("gpt.lathe"));
+  REQUIRE(run_lathe(scratch, "model gpt " + sizes + "-o logits.lathe").status == 0);
+  const auto frozen =
+      run_lathe(scratch, "model - --loss cross_entropy:logits,ids --step --freeze wpe --fix-dim B=3 < logits.lathe");
+  CHECK_THAT(frozen.out, Contains("input %ids: i64[B=3, T]") && Contains("update %wte") && !Contains("update %wpe"));
+  CHECK_THAT(run_lathe(scratch, "model logits.lathe --values v.safetensors").err,
+             Contains("--values has no effect on logits.lathe, IR text  [usage]"));
+  CHECK_THAT(run_lathe(scratch, "model logits.lathe --step").err,
+             Contains("no loss is given for logits.lathe  [usage]") && Contains("--loss output:loss"));
+  CHECK_THAT(run_lathe(scratch, "model nowhere").err,
+             Contains("nowhere is neither a built-in model (attention-forms, ") &&
+                 Contains("ends with .lathe, .onnx or .pt2"));
 }
 
 TEST_CASE("onnx: a damaged file is an error with the byte", "[tools][onnx]") {
