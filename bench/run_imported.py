@@ -31,13 +31,16 @@ def graphs(kind, folder, lathe):
     write('forward', 'own', folder / kind, '--part', PARTS[kind])
     for source in ('onnx', 'pt2'):
         write('forward', source, folder / f'{kind}.{source}')
+    step = ('--step', '--no-grad-norm')
     for source, output in (('own', OUTPUTS[kind]), ('onnx', OUTPUTS[kind]), ('pt2', 'output')):
         if kind == 'bert':
-            write('step', source, files['forward', source], '--loss', f'mse:{output},targets', '--step')
-        elif source == 'own':
-            write('step', source, folder / kind, '--step')
+            write('step', source, files['forward', source], '--loss', f'mse:{output},targets', *step)
+        elif source == 'own':  # a directory's own step would clip gradients, which PyTorch's here does not
+            loss = folder / f'{kind}-loss.lathe'
+            subprocess.run([lathe, 'model', folder / kind, '--loss', '-o', loss], check=True)
+            write('step', source, loss, '--loss', 'output:loss', *step)
         else:
-            write('step', source, folder / f'{kind}.{source}', '--loss', f'next_token:{output},input_ids', '--step')
+            write('step', source, folder / f'{kind}.{source}', '--loss', f'next_token:{output},input_ids', *step)
     return files
 
 

@@ -13,6 +13,7 @@ struct ImportedTraining {
   std::optional<std::string> loss = {};  ///< KIND:OUTPUT,TARGET; none: the graph keeps its outputs
   bool step = false;                     ///< with AdamW at the constant rate `lr`
   double lr = 3e-4;
+  bool report_norm = true;               ///< whether the step has the norm of all gradients as an output
   std::vector<std::string> frozen = {};  ///< parts of the names of parameters that the step does not train
   std::string precision = "f32";
 };

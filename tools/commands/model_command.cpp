@@ -37,7 +37,7 @@ struct ModelOptions {
   int layers = 2;
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0, batch = 0;
   double dropout = 0, lr = 3e-4;
-  bool loss = false, step = false;
+  bool loss = false, step = false, without_norm = false;
   std::string loss_of;                                                     ///< of a file: KIND:OUTPUT,TARGET
   std::vector<std::string> frozen;                                         ///< of a file
   std::string part = "logits", dtype = "f32", weights = "stored", inputs;  ///< for a directory
@@ -147,8 +147,10 @@ ir::Graph folder_step(const ModelOptions& options) {
   if (options.lora) pretrained::add_lora(loaded.model, parse_lora(*options.lora), 0);
   const pretrained::CausalLm& model = *loaded.model.model;
   keep_trained_in_f32(model);
-  return step_graphs(model, {.B = Dim("B"), .T = Dim("T")}, AdamW{.lr = options.lr, .weight_decay = 0},
-                     {.clip_norm = 1, .precision = *parse_dtype(options.precision)}, *parse_dtype(options.dtype))
+  return step_graphs(
+             model, {.B = Dim("B"), .T = Dim("T")}, AdamW{.lr = options.lr, .weight_decay = 0},
+             {.clip_norm = 1, .report_norm = !options.without_norm, .precision = *parse_dtype(options.precision)},
+             *parse_dtype(options.dtype))
       .step;
 }
 
@@ -179,7 +181,7 @@ bool is_text(const std::string& path) { return path == "-" || path.ends_with(".l
 /// Throws UserError [usage] for an option that has no effect on a file, a directory or a built-in model.
 void require_effects(const CLI::App& command, const ModelOptions& options) {
   std::set<std::string> known{"NAME", "--output", "--precision", "--loss", "--step"};
-  if (options.step) known.insert("--lr");
+  if (options.step) known.insert({"--lr", "--no-grad-norm"});
   const std::string_view hint = options.step ? "leave it out" : "leave it out, or add --step if it is for training";
   if (is_text(options.name) || importing::is_importable(options.name)) {
     known.insert({"--fix-dim", is_text(options.name) ? "--ops" : "--values"});
@@ -221,6 +223,7 @@ void write_file(const ModelOptions& options) {
       imported_model(imported, {.loss = options.loss ? std::optional(options.loss_of) : std::nullopt,
                                 .step = options.step,
                                 .lr = options.lr,
+                                .report_norm = !options.without_norm,
                                 .frozen = options.frozen,
                                 .precision = options.precision});
   write_text(options.output, ir::print(graph));
@@ -242,8 +245,10 @@ void run(const ModelOptions& options) {
     throw UserError(fmt::format("{} has no loss", options.name), "usage", "leave out --loss and --step");
   if (options.loss && !options.step) g.output("loss", *loss);
   const ir::Graph graph =
-      options.step ? training_step(g, *loss, AdamW{.lr = options.lr}, {.precision = *parse_dtype(options.precision)})
-                   : with_precision(g.finish(), options.precision);
+      options.step
+          ? training_step(g, *loss, AdamW{.lr = options.lr},
+                          {.report_norm = !options.without_norm, .precision = *parse_dtype(options.precision)})
+          : with_precision(g.finish(), options.precision);
   write_text(options.output, ir::print(graph));
   if (!options.values.empty())
     write_safetensors(options.values, initial_values(graph, g.initializers(), options.seed));
@@ -251,6 +256,9 @@ void run(const ModelOptions& options) {
 
 void add_training_options(CLI::App& command, ModelOptions& options) {
   positive(command.add_option("--lr", options.lr, "Constant learning rate of --step"))->capture_default_str();
+  command.add_flag("--no-grad-norm", options.without_norm,
+                   "With --step: leave out the norm of all gradients. Without clipping, each gradient is then used "
+                   "where it is computed, and not stored");
   CLI::Option* const values = command.add_option("--values", options.values,
                                                  "Built-in model, ONNX or .pt2 file: also write the values of its "
                                                  "parameters and states to this .safetensors file (default: none)");

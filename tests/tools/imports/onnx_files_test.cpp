@@ -142,6 +142,7 @@ TEST_CASE("model: IR text gets a loss and a training step", "[tools]") {
   const std::string sizes = "--layers 1 --d-model 16 --heads 2 --vocab 11 --context 8 ";
   REQUIRE(run_lathe(scratch, "model gpt " + sizes + "--loss -o loss.lathe --values start.safetensors").status == 0);
   REQUIRE(run_lathe(scratch, "model gpt " + sizes + "--step -o gpt.lathe").status == 0);
+  CHECK_THAT(scratch.read("gpt.lathe"), Contains("output \"grad_norm\""));
   const auto step = run_lathe(scratch, "model loss.lathe --loss output:loss --step -o text.lathe");
   INFO(step.err);
   REQUIRE(step.status == 0);
@@ -150,6 +151,11 @@ TEST_CASE("model: IR text gets a loss and a training step", "[tools]") {
   };
   CHECK_THAT(run("text.lathe"), Contains("learning_rate") && Contains("loss"));
   CHECK(run("text.lathe") == run("gpt.lathe"));
+  for (const std::string& source : {"gpt " + sizes, std::string("loss.lathe --loss output:loss ")}) {
+    const std::string plain = run_lathe(scratch, "model " + source + "--step --no-grad-norm").out;
+    CHECK_THAT(plain, Contains("output \"loss\"") && !Contains("grad_norm"));
+  }
+  CHECK_THAT(run_lathe(scratch, "model gpt --no-grad-norm").err, Contains("--no-grad-norm has no effect on gpt"));
   REQUIRE(run_lathe(scratch, "model gpt " + sizes + "-o logits.lathe").status == 0);
   const auto frozen =
       run_lathe(scratch, "model - --loss cross_entropy:logits,ids --step --freeze wpe --fix-dim B=3 < logits.lathe");
