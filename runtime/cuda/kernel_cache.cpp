@@ -1,5 +1,8 @@
 #include "runtime/cuda/kernel_cache.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <optional>
 
 #include <fmt/core.h>
@@ -7,6 +10,7 @@
 
 #include "codegen/cuda/emitter.h"
 #include "codegen/cuda/prelude/prelude.h"
+#include "ir/kernel/phases.h"
 #include "ir/support/share_jobs.h"
 #include "runtime/files/sha256.h"
 
@@ -55,6 +59,20 @@ CompiledKernel compile_one(const Nvrtc& nvrtc, const kernel::Kernel& kernel, con
   return result;
 }
 
+/// The order in which kernels are compiled: those of the longest text first, so that threads finish together.
+std::vector<std::size_t> longest_first(std::span<const kernel::Kernel> kernels) {
+  const auto length = [&](std::size_t i) {
+    std::size_t values = kernels[i].values.size();
+    for (const kernel::KernelPhase& phase : kernel::phases_of(kernels[i]))
+      values += kernels[i].phase_kernels[static_cast<std::size_t>(phase.kernel)]->values.size();
+    return values;
+  };
+  std::vector<std::size_t> order(kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(), length);
+  return order;
+}
+
 }  // namespace
 
 std::string code_key(const kernel::Kernel& kernel, const Nvrtc& nvrtc, const Arch& arch, Output output,
@@ -68,8 +86,12 @@ std::vector<CompiledKernel> compile_kernels(const Nvrtc& nvrtc, std::span<const 
                                             const Arch& arch, Output output, ObjectStore* store, int threads,
                                             Indices indices) {
   std::vector<CompiledKernel> results(kernels.size());
+  const std::vector<std::size_t> order = longest_first(kernels);
   share_jobs(kernels.size(), threads, [&](const NextJob& next) {
-    while (const auto i = next()) results[*i] = compile_one(nvrtc, kernels[*i], arch, output, store, indices);
+    while (const auto job = next()) {
+      const std::size_t i = order[*job];
+      results[i] = compile_one(nvrtc, kernels[i], arch, output, store, indices);
+    }
   });
   return results;
 }

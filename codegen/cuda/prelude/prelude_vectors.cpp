@@ -107,7 +107,7 @@ LATHE_FUNCTION T reduce(F combine, vec<T, N> a) {
 }
 /// Selects lanes by number: [0, N) are the lanes of a, [N, 2 N) the lanes of b.
 template <int... L, class T, int N>
-LATHE_FUNCTION vec<T, static_cast<int>(sizeof...(L))> shuffle(vec<T, N> a, vec<T, N> b) {
+LATHE_FUNCTION vec<T, static_cast<int>(sizeof...(L))> shuffle(const vec<T, N>& a, const vec<T, N>& b) {
   return {{(L < N ? a.lane[L < N ? L : 0] : b.lane[L < N ? 0 : L - N])...}};
 }
 template <int... L, class T>

@@ -36,7 +36,7 @@ class Joiner {
       for (end = first; end < count && is_joined(end) && joined.has_room_for(launches_[end]); ++end)
         joined.add(launches_[end]);
       if (end - first < least_launches) continue;
-      program_.joined.push_back({first, end, std::move(joined).finish(program_, gpu_.l2_bytes / l2_share)});
+      program_.joined.push_back({first, end, std::move(joined).finish(program_, known_, gpu_.l2_bytes / l2_share)});
     }
   }
 
@@ -70,6 +70,7 @@ class Joiner {
   const GpuInfo& gpu_;
   const std::vector<Launch>& launches_;
   std::vector<bool> can_be_phase_;  // by kernel
+  JoinedKernels known_;
 };
 
 }  // namespace

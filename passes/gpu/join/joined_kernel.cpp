@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "ir/kernel/intrinsics/gpu/grid/grid_phases.h"
+#include "ir/kernel/printer.h"
 #include "ir/kernel/verify/verifier.h"
 
 namespace lathe::gpu {
@@ -131,7 +132,20 @@ void JoinedKernel::clear(const std::vector<int>& buffers) {
             .instruction());
 }
 
-Launch JoinedKernel::finish(Program& program, std::int64_t window) && {
+/// Adds the kernel to the program, or returns one that differs only in names: identical layers share it.
+int JoinedKernel::add_kernel(Program& program, JoinedKernels& known) {
+  const auto number = static_cast<int>(program.kernels.size());
+  const auto [same, is_new] = known.try_emplace(kernel::canonical_text(kernel_), number);
+  if (!is_new) return same->second;
+  const int last = first_ + static_cast<int>(phases_.size()) - 1;
+  kernel_.name = fmt::format("k{}_phases_{}_to_{}", number, first_, last);
+  kernel_.notes.push_back(fmt::format("launches {} to {}", first_, last));
+  kernel::verify(kernel_);
+  program.kernels.push_back(std::move(kernel_));
+  return number;
+}
+
+Launch JoinedKernel::finish(Program& program, JoinedKernels& known, std::int64_t window) && {
   PrefetchPlan weights = prefetches(window);
   const auto prefetch = [&](int before) {
     for (const auto& [buffer, first, count] : weights.before(before))
@@ -152,13 +166,8 @@ Launch JoinedKernel::finish(Program& program, std::int64_t window) && {
     put(kernel::RunPhase{std::move(phase)}.instruction());
     next = std::max(next, each.phase + 1);
   }
-  const int last = first_ + static_cast<int>(phases_.size()) - 1;
-  kernel_.name = fmt::format("k{}_phases_{}_to_{}", program.kernels.size(), first_, last);
-  kernel_.notes.push_back(fmt::format("launches {} to {}", first_, last));
   launch_.info.role = KernelRole::phases;
-  launch_.kernel = static_cast<int>(program.kernels.size());
-  kernel::verify(kernel_);
-  program.kernels.push_back(std::move(kernel_));
+  launch_.kernel = add_kernel(program, known);
   return std::move(launch_);
 }
 

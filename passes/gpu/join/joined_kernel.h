@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/kernel/phases.h"
@@ -9,6 +11,9 @@
 #include "passes/program/program.h"
 
 namespace lathe::gpu {
+
+/// The indices of joined kernels in their program, by canonical text.
+using JoinedKernels = std::unordered_map<std::string, int>;
 
 /// Builds a kernel whose phases are launches of a program, in their order but for late ones (plan_phases).
 class JoinedKernel {
@@ -19,8 +24,9 @@ class JoinedKernel {
   /// Returns whether the arguments of this launch too fit those of a kernel.
   bool has_room_for(const Launch& launch) const;
   void add(const Launch& launch);
-  /// Adds the kernel to the program and returns its launch. Barriers prefetch weights up to `window` bytes ahead.
-  Launch finish(Program& program, std::int64_t window) &&;
+  /// Adds the kernel to the program, unless it is known, and returns its launch. Barriers prefetch weights up to
+  /// `window` bytes ahead.
+  Launch finish(Program& program, JoinedKernels& known, std::int64_t window) &&;
 
  private:
   kernel::BufferId parameter(int buffer, const kernel::BufferInfo& info);
@@ -31,6 +37,7 @@ class JoinedKernel {
   void clear(const std::vector<int>& buffers);
   PrefetchPlan prefetches(std::int64_t window) const;
   void put(kernel::Instruction instruction);
+  int add_kernel(Program& program, JoinedKernels& known);
 
   const Program& program_;
   int first_;

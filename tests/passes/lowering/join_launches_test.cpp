@@ -97,6 +97,20 @@ TEST_CASE("join-launches: launches of a loop are not joined, those before and af
   CHECK(program.joined[1].end == 12);
 }
 
+TEST_CASE("join-launches: identical layers share a kernel of phases") {
+  Program program = joined(chain("1", 256, 8), {.join_launches = false});
+  REQUIRE(program.launches.size() == 16);
+  const std::size_t kernels = program.kernels.size();
+  for (const int between : {4, 10})
+    program.loops.push_back({.first = between, .end = between + 2, .trips = 1, .name = "loop"});
+  gpu::join_launches(program, gpu_info("sm_90a"));
+  REQUIRE(program.joined.size() == 3);
+  CHECK(program.kernels.size() == kernels + 1);
+  for (const JoinedLaunches& joined : program.joined) CHECK(joined.launch.kernel == static_cast<int>(kernels));
+  CHECK(program.joined[1].launch.buffers != program.joined[2].launch.buffers);
+  CHECK(internal_error(program) == "no error");
+}
+
 TEST_CASE("join-launches: not for few launches, many rows, an option, CPUs, or products by tensor cores") {
   std::string wide = chain("64", 1024, 3);
   for (auto at = wide.find("f32"); at != std::string::npos; at = wide.find("f32")) wide.replace(at, 3, "bf16");
