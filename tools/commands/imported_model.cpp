@@ -13,10 +13,9 @@ ir::Graph imported_model(const importing::ImportedGraph& imported, const Importe
   if (!training.loss) return ir::dce(with_precision(imported.graph.finish(), training.precision));
   const importing::AttachedLoss loss = importing::parse_loss(*training.loss);
   if (!training.step) return ir::dce(with_precision(importing::loss_graph(imported, loss), training.precision));
-  const TrainingOptions options{.report_norm = training.report_norm,
-                                .precision = *parse_dtype(training.precision),
-                                .frozen = importing::names_with_any(imported.graph, training.frozen)};
-  return ir::dce(importing::training_graphs(imported, loss, AdamW{.lr = training.lr}, options).step);
+  TrainingOptions options = training.step->options;
+  options.frozen = importing::names_with_any(imported.graph, training.frozen);
+  return ir::dce(importing::training_graphs(imported, loss, training.step->optimizer, options).step);
 }
 
 }  // namespace lathe::tools

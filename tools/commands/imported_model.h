@@ -5,16 +5,15 @@
 #include <vector>
 
 #include "models/import/import.h"
+#include "tools/train/written_step.h"
 
 namespace lathe::tools {
 
 /// The loss and the training step of a graph from another system.
 struct ImportedTraining {
-  std::optional<std::string> loss = {};  ///< KIND:OUTPUT,TARGET; none: the graph keeps its outputs
-  bool step = false;                     ///< with AdamW at the constant rate `lr`
-  double lr = 3e-4;
-  bool report_norm = true;               ///< whether the step has the norm of all gradients as an output
-  std::vector<std::string> frozen = {};  ///< parts of the names of parameters that the step does not train
+  std::optional<std::string> loss = {};         ///< KIND:OUTPUT,TARGET; none: the graph keeps its outputs
+  std::optional<WrittenStep::Built> step = {};  ///< none: the loss alone
+  std::vector<std::string> frozen = {};         ///< parts of the names of parameters that the step does not train
   std::string precision = "f32";
 };
 

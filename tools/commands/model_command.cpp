@@ -27,6 +27,7 @@
 #include "tools/options/precision_option.h"
 #include "tools/pretrained/graph_part.h"
 #include "tools/pretrained/ignored_keys.h"
+#include "tools/train/written_step.h"
 
 namespace lathe::tools {
 
@@ -36,8 +37,9 @@ struct ModelOptions {
   std::string name, output = "-", precision = "f32";
   int layers = 2;
   std::int64_t d_model = 0, heads = 0, vocab = 0, context = 0, batch = 0;
-  double dropout = 0, lr = 3e-4;
-  bool loss = false, step = false, without_norm = false;
+  double dropout = 0;
+  bool loss = false, step = false;
+  WrittenStep written;
   std::string loss_of;                                                     ///< of a file: KIND:OUTPUT,TARGET
   std::vector<std::string> frozen;                                         ///< of a file
   std::string part = "logits", dtype = "f32", weights = "stored", inputs;  ///< for a directory
@@ -138,8 +140,7 @@ const std::map<std::string, Entry>& catalogue() {
   return entries;
 }
 
-/// Returns the training step of `lathe finetune` on padded rows with default settings but a constant learning rate.
-/// Trains all weights, or only an adapter.
+/// Returns the training step of `lathe finetune` on padded rows. Trains all weights, or only an adapter.
 ir::Graph folder_step(const ModelOptions& options) {
   const pretrained::AdaptedFolders folders = pretrained::find_adapted(options.name, options.adapter);
   require_one_adapter(options.lora, folders);
@@ -147,11 +148,8 @@ ir::Graph folder_step(const ModelOptions& options) {
   if (options.lora) pretrained::add_lora(loaded.model, parse_lora(*options.lora), 0);
   const pretrained::CausalLm& model = *loaded.model.model;
   keep_trained_in_f32(model);
-  return step_graphs(
-             model, {.B = Dim("B"), .T = Dim("T")}, AdamW{.lr = options.lr, .weight_decay = 0},
-             {.clip_norm = 1, .report_norm = !options.without_norm, .precision = *parse_dtype(options.precision)},
-             *parse_dtype(options.dtype))
-      .step;
+  const auto [optimizer, training] = options.written.build(true, *parse_dtype(options.precision));
+  return step_graphs(model, {.B = Dim("B"), .T = Dim("T")}, optimizer, training, *parse_dtype(options.dtype)).step;
 }
 
 void write_folder(const ModelOptions& options) {
@@ -181,7 +179,7 @@ bool is_text(const std::string& path) { return path == "-" || path.ends_with(".l
 /// Throws UserError [usage] for an option that has no effect on a file, a directory or a built-in model.
 void require_effects(const CLI::App& command, const ModelOptions& options) {
   std::set<std::string> known{"NAME", "--output", "--precision", "--loss", "--step"};
-  if (options.step) known.insert({"--lr", "--no-grad-norm"});
+  if (options.step) known.insert(options.written.names().begin(), options.written.names().end());
   const std::string_view hint = options.step ? "leave it out" : "leave it out, or add --step if it is for training";
   if (is_text(options.name) || importing::is_importable(options.name)) {
     known.insert({"--fix-dim", is_text(options.name) ? "--ops" : "--values"});
@@ -219,11 +217,11 @@ void write_file(const ModelOptions& options) {
   importing::ImportedGraph imported =
       is_text(options.name) ? importing::as_imported(load_graph(options.name, options.source))
                             : importing::import_graph(options.name, {.sizes = fixed_dims(options.source.sizes)});
+  std::optional<WrittenStep::Built> step;
+  if (options.step) step = options.written.build(false, *parse_dtype(options.precision));
   const ir::Graph graph =
       imported_model(imported, {.loss = options.loss ? std::optional(options.loss_of) : std::nullopt,
-                                .step = options.step,
-                                .lr = options.lr,
-                                .report_norm = !options.without_norm,
+                                .step = step,
                                 .frozen = options.frozen,
                                 .precision = options.precision});
   write_text(options.output, ir::print(graph));
@@ -244,21 +242,18 @@ void run(const ModelOptions& options) {
   if ((options.loss || options.step) && !loss)
     throw UserError(fmt::format("{} has no loss", options.name), "usage", "leave out --loss and --step");
   if (options.loss && !options.step) g.output("loss", *loss);
-  const ir::Graph graph =
-      options.step
-          ? training_step(g, *loss, AdamW{.lr = options.lr},
-                          {.report_norm = !options.without_norm, .precision = *parse_dtype(options.precision)})
-          : with_precision(g.finish(), options.precision);
+  const auto step = [&] {
+    const auto [optimizer, training] = options.written.build(false, *parse_dtype(options.precision));
+    return training_step(g, *loss, optimizer, training);
+  };
+  const ir::Graph graph = options.step ? step() : with_precision(g.finish(), options.precision);
   write_text(options.output, ir::print(graph));
   if (!options.values.empty())
     write_safetensors(options.values, initial_values(graph, g.initializers(), options.seed));
 }
 
 void add_training_options(CLI::App& command, ModelOptions& options) {
-  positive(command.add_option("--lr", options.lr, "Constant learning rate of --step"))->capture_default_str();
-  command.add_flag("--no-grad-norm", options.without_norm,
-                   "With --step: leave out the norm of all gradients. Without clipping, each gradient is then used "
-                   "where it is computed, and not stored");
+  options.written.add_to(command);
   CLI::Option* const values = command.add_option("--values", options.values,
                                                  "Built-in model, ONNX or .pt2 file: also write the values of its "
                                                  "parameters and states to this .safetensors file (default: none)");
@@ -351,8 +346,8 @@ void add_model(CLI::App& app) {
   command->add_option("-o,--output", options->output, "Output file; - is standard output")->capture_default_str();
   add_size_options(*command, *options);
   CLI::Option* const loss = add_loss_option(*command, options->loss_of);
-  CLI::Option* const step = command->add_flag("--step", options->step,
-                                              "Write the whole training step with AdamW: forward, backward, update");
+  CLI::Option* const step = command->add_flag(
+      "--step", options->step, "Write the whole training step: forward, backward, update by the optimizer");
   step->excludes(part)->excludes(weights)->excludes(batch)->excludes(inputs);
   add_source_options(*command, options->source);
   add_lora_option(*command, options->lora)->needs(step);

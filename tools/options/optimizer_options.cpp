@@ -16,7 +16,7 @@ void add_optimizer_numbers(CLI::App& command, OptimizerSettings& settings, const
   not_negative(command.add_option("--weight-decay", settings.weight_decay, "Weight decay of matrices"))
       ->default_str(defaults.weight_decay);
   not_negative(command.add_option("--clip", settings.clip, "Maximum gradient norm; 0 disables clipping"))
-      ->capture_default_str();
+      ->default_str(defaults.clip);
   real_between(command.add_option("--beta1", settings.beta1,
                                   "Decay of the mean of the gradients; all optimizers but sgd and adafactor"),
                0, below_one)
@@ -38,7 +38,7 @@ void add_schedule_options(CLI::App& command, OptimizerSettings& settings, const 
           "in the last fifth), constant, inverse-sqrt (of the step), step (see --decay-every) or one-cycle (half a "
           "cosine up in the warmup, and one down)")
       ->check(CLI::IsMember(rate_decay_names()))
-      ->default_str("cosine; schedule-free: constant");
+      ->default_str(defaults.schedule);
   between(command.add_option("--warmup", settings.warmup,
                              "Warmup steps; 0 uses a tenth of all steps, at most 40, and 0.3 of them for one-cycle"),
           0, most_steps)

@@ -143,3 +143,42 @@ TEST_CASE("model --values: the initial values of a built-in model, by seed", "[t
   CHECK_THAT(folder.err, Contains("--values has no effect on") && Contains("[usage]"));
   CHECK(run_lathe(scratch, command + "step.lathe --seed 1").status == 2);
 }
+
+TEST_CASE("model --step: the optimizer, its schedule and its defaults", "[tools][text]") {
+  const Scratch scratch;
+  const std::string gpt = "gpt --step --layers 1 --d-model 8 --heads 2 --vocab 10 --context 4 ",
+                    folder = model("gpt2") + " --step ";
+  const auto text = [&](const std::string& options) {
+    const auto ran = run_lathe(scratch, "model " + options);
+    INFO(options << "\n" << ran.err);
+    CHECK(ran.status == 0);
+    return ran.out;
+  };
+  CHECK(text(gpt) == text(gpt + "--optimizer adamw --clip 0 --weight-decay 0.01 --beta2 0.999 --lr 3e-4"));
+  CHECK(text(folder) == text(folder + "--clip 1 --weight-decay 0 --schedule constant"));
+  CHECK(text(folder) != text(folder + "--clip 0"));
+  CHECK_THAT(text(gpt + "--optimizer lion"), !Contains("optimizer.v.wte") && Contains("optimizer.m.wte"));
+
+  REQUIRE(run_lathe(scratch, "model " + gpt + "-o a.lathe --values start").status == 0);
+  const auto after = [&](const std::string& options) {
+    REQUIRE(run_lathe(scratch, "model " + gpt + options + " -o step.lathe").status == 0);
+    REQUIRE(run_lathe(scratch, "run step.lathe --input start --random --dim B=1,T=2 -o next").status == 0);
+    return SafetensorsFile::open(scratch.path("next"));
+  };
+  const auto same = [&](const SafetensorsFile& a, const SafetensorsFile& b, const std::string& name) {
+    return a.tensor(name).same_bits(b.tensor(name));
+  };
+  const SafetensorsFile plain = after("--weight-decay 0"), decayed = after("--weight-decay 0.5");
+  CHECK(same(plain, decayed, "ln_f.weight"));  // weight decay is for matrices
+  CHECK(!same(plain, decayed, "wte"));
+  CHECK(plain.tensor("learning_rate").get(0) == Approx(3e-4));
+  CHECK(after("--total-steps 10 --warmup 4").tensor("learning_rate").get(0) == Approx(3e-4 / 4));
+
+  for (const auto& [options, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--warmup 3", "--warmup is given, but not the number of steps  [usage]"},
+           {"--schedule cosine", "--schedule is given, but not the number of steps  [usage]"},
+           {"--schedule constant --warmup 3", "--warmup is given, but not the number of steps  [usage]"},
+           {"--total-steps 10 --warmup 10", "10 warmup steps leave none of the 10 training steps  [train_warmup]"},
+           {"--optimizer sgd --beta1 0.5", "beta1 is given, which the optimizer sgd does not have  [train_options]"}})
+    CHECK_THAT(run_lathe(scratch, "model " + gpt + options).err, Contains(message));
+}

@@ -41,6 +41,8 @@ TEST_CASE("options without an effect are refused by name", "[tools]") {
            {"bench g.lathe --full", "--full has no effect on the runs of a graph"},
            {"bench --machine --only steps", "--only has no effect on --machine"},
            {"model gpt --lr 1", "leave it out, or add --step if it is for training"},
+           {"model gpt --clip 1", "--clip has no effect on gpt, a built-in model"},
+           {"model gpt --total-steps 9", "--total-steps has no effect on gpt, a built-in model"},
            {"model gpt --step --freeze wte", "--freeze has no effect on gpt, a built-in model"},
            {"model llama --context 9", "--context has no effect on llama, a built-in model"},
            {"model walkthrough --layers 3", "--layers has no effect on walkthrough, a built-in model"},
