@@ -24,9 +24,10 @@ class WrittenStep {
     Optimizer optimizer;
     TrainingOptions options;
   };
-  /// Returns the optimizer and its options. Settings that are not given have the defaults of `lathe finetune` if
-  /// `as_finetune`; otherwise AdamW's own, without clipping. The rate is constant without --total-steps. Throws
-  /// UserError [train_options], [train_warmup], and [usage] for a schedule without --total-steps.
+  /// Returns the optimizer and its options. Clipping and weight decay that are not given are those of
+  /// `lathe finetune` if `as_finetune`; otherwise there is none, and AdamW's own. The rate is constant without
+  /// --total-steps. Throws UserError [train_options], [train_warmup], and [usage] for a schedule without
+  /// --total-steps.
   Built build(bool as_finetune, DType precision) const;
 
  private:
