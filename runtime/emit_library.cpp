@@ -33,6 +33,10 @@ void check_names(std::span<const LibraryGraph> graphs, const LibraryOptions& opt
       throw UserError(fmt::format("the {} '{}' is no identifier of C", what, name), "library_prefix", hint);
   };
   check(options.prefix, "prefix");
+  if (options.prefix == "lathe" || options.prefix.starts_with("lathe_"))
+    throw UserError(
+        fmt::format("the prefix '{}' belongs to the helper headers, such as lathe_pool.h", options.prefix),
+        "library_prefix", hint);
   std::set<std::string> names;
   for (const LibraryGraph& graph : graphs) {
     if (graphs.size() > 1 || !graph.name.empty()) check(graph.name, "name of a graph");
@@ -223,6 +227,15 @@ class Planner {
   std::set<std::string> embedded_, used_sizes_, graph_dims_;
 };
 
+/// Returns the bytes of the packed weights that calls of all functions read.
+std::int64_t packed_bytes_of(const LibraryPlan& plan) {
+  std::int64_t bytes = 0;
+  for (const LibraryFunction& function : plan.functions)
+    for (const LibrarySlot& input : function.inputs)
+      if (input.name == packed_weights) bytes += input.shape.numel().value().value_or(0);
+  return bytes;
+}
+
 }  // namespace
 
 EmittedLibrary emit_library(std::span<const LibraryGraph> graphs, const LibraryOptions& options) {
@@ -231,6 +244,7 @@ EmittedLibrary emit_library(std::span<const LibraryGraph> graphs, const LibraryO
   const FloatEnvironment environment;
   const LibraryPlan plan = Planner(graphs, options, targets).take();
   EmittedLibrary library = targets[0].backend->emit(plan);
+  if (options.packed_bytes > 0) library.packed_bytes = packed_bytes_of(plan);
   library.sources = {plan.prefix + ".sources.txt", list_sources(plan)};
   return library;
 }

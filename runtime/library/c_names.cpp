@@ -25,7 +25,21 @@ constexpr std::string_view keywords[] = {
     "static",       "static_assert", "static_cast", "struct",   "switch",    "template",
     "this",         "thread_local",  "throw",       "true",     "try",       "typedef",
     "typeid",       "typename",      "union",       "unsigned", "using",     "virtual",
-    "void",         "volatile",      "wchar_t",     "while",    "xor",       "xor_eq"};
+    "void",         "volatile",      "wchar_t",     "while",    "xor",       "xor_eq",
+    "char8_t",      "char16_t",      "char32_t",    "typeof"};
+
+/// Macros without parameters of the headers of C, and of GCC and Clang: a program may include these headers first.
+constexpr std::string_view macros[] = {
+    "NULL",      "EOF",  "BUFSIZ",   "errno",    "stdin",    "stdout",     "stderr",        "I",          "complex",
+    "imaginary", "NAN",  "INFINITY", "HUGE_VAL", "M_PI",     "M_E",        "RAND_MAX",      "CHAR_BIT",   "linux",
+    "unix",      "i386", "SEEK_SET", "SEEK_CUR", "SEEK_END", "BIG_ENDIAN", "LITTLE_ENDIAN", "BYTE_ORDER", "TRUE",
+    "FALSE",     "EDOM", "ERANGE",   "EILSEQ",   "EINVAL",   "ENOMEM"};
+
+/// Returns whether a header of C may define a macro of this name, such as INT64_MAX.
+bool may_be_macro(std::string_view text) {
+  const bool is_limit = (text.ends_with("_MAX") || text.ends_with("_MIN")) && text[0] >= 'A' && text[0] <= 'Z';
+  return is_limit || std::ranges::find(macros, text) != std::end(macros);
+}
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -46,7 +60,7 @@ std::string CNames::identifier(std::string_view name) {
   while (text.starts_with('_')) text.erase(0, 1);
   if (text.empty() || is_digit(text[0])) text = "n" + text;
   for (std::size_t at = text.find("__"); at != std::string::npos; at = text.find("__")) text.erase(at, 1);
-  if (!is_c_identifier(text)) text += "_";
+  if (!is_c_identifier(text) || may_be_macro(text)) text += "_";
   std::string unique = text;
   for (int number = 2; !given_.insert(unique).second; ++number) unique = fmt::format("{}_{}", text, number);
   return unique;

@@ -175,6 +175,17 @@ std::string level_symbol(std::string target) {
   return target;
 }
 
+void require_used_targets(const std::vector<std::string>& targets,
+                          const std::function<bool(std::size_t later, std::size_t earlier)>& covers) {
+  for (std::size_t later = 1; later < targets.size(); ++later)
+    for (std::size_t earlier = 0; earlier < later; ++earlier)
+      if (covers(later, earlier))
+        throw UserError(fmt::format("no call would use {}: each machine that supports it also supports {}, which is "
+                                    "later in the list",
+                                    targets[earlier], targets[later]),
+                        "library_target", "give the lowest target first");
+}
+
 codegen::Library library_code(const LibraryPlan& plan, const LibraryMachine& machine,
                               std::vector<codegen::LibraryLevel> levels) {
   return LibraryBuilder(plan, machine, std::move(levels)).take();

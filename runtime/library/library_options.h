@@ -57,6 +57,7 @@ struct EmittedLibrary {
   LibraryFile header;                ///< C99 and C++
   std::vector<LibraryFile> objects;  ///< ELF: one with the interface, and one per level
   LibraryFile archive;               ///< the objects as a static library
+  std::int64_t packed_bytes = 0;     ///< of the packed weights of all graphs
   LibraryFile sources;               ///< text: the kernels of each level, with their ops and source lines
 };
 

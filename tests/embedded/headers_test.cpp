@@ -52,6 +52,43 @@ TEST_CASE("embedded: lathe compile writes the helper headers as they are", "[emb
         without_spaces(declaration(scratch.read("out/lathe_pool.h"))));
 }
 
+TEST_CASE("embedded: the header of a library compiles after the headers of C, whatever the names of its tensors",
+          "[embedded]") {
+  const Scratch scratch;
+  scratch.write("odd.lathe",
+                R"(graph @odd(input %"int": f32[NULL, x.y], input %"a.b": f32[x.y], input %"a_b": f32[x.y],
+    input %errno: f32[x.y], input %I: f32[x.y], input %SIZE_MAX: f32[x.y], input %"*/ \"q\" //": f32[x.y],
+    input %workspace: f32[x.y], state %states: f32[x.y], parameter %"_Bool": f32[x.y]) {
+  %1 = add %"int", %"a.b"
+  %2 = add %1, %"a_b"
+  %3 = add %2, %errno
+  %4 = add %3, %I
+  %5 = add %4, %SIZE_MAX
+  %6 = add %5, %"*/ \"q\" //"
+  %7 = add %6, %workspace
+  %8 = add %7, %states
+  %9 = mul %8, %"_Bool"
+  %10 = sum %9 {dims=[0]}
+  output "return" %9
+  output "EOF" %1
+  update %states <- %10
+}
+)");
+  lathe_output(scratch, "compile odd.lathe --prefix odd --max NULL=3,x.y=4 --emit=archive,header -o out");
+  std::string program;
+  for (const std::string header :
+       {"complex.h", "errno.h", "limits.h", "math.h", "stdbool.h", "stdint.h", "stdio.h", "odd.h"})
+    program += "#include <" + header + ">\n";
+  scratch.write("odd.c", program +
+                             "int main(void) {\n"
+                             "  odd library;\n"
+                             "  return odd_init(&library, NULL, NULL, 0) == 0 && puts(odd_describe()) >= 0 ? 0 : 1;\n"
+                             "}\n");
+  shell(scratch, "cc " + strict_c + " -Iout odd.c out/libodd.a -lm -o odd && ./odd");
+  shell(scratch,
+        "'" LATHE_CXX_COMPILER "' -x c++ -std=c++17 -Wall -Wextra -Werror -pedantic -fsyntax-only out/odd.h");
+}
+
 TEST_CASE("embedded: loops of the pool have no data races", "[embedded]") {
   const Scratch scratch;
   const std::string include = "-I'" + source_path("include/lathe/aot").string() + "' '";

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "codegen/llvm/library/cpu/cpu_check.h"
 #include "runtime/cpu/launch_groups.h"
 #include "runtime/cpu/library/cpu_header.h"
@@ -34,10 +36,26 @@ class CpuMachine final : public LibraryMachine {
   }
 };
 
+/// Returns whether each CPU that runs code for `earlier` also runs code for `later`.
+bool covers(const codegen::TargetCpu& later, const codegen::TargetCpu& earlier) {
+  const std::vector<codegen::CpuidBits> known = codegen::needs_of(earlier);
+  const auto is_known = [&](const codegen::CpuidBits& need) {
+    return std::ranges::any_of(known, [&](const codegen::CpuidBits& bits) {
+      return bits.leaf == need.leaf && bits.subleaf == need.subleaf && bits.result == need.result &&
+             (need.mask & ~bits.mask) == 0;
+    });
+  };
+  return std::ranges::all_of(codegen::needs_of(later), is_known) &&
+         (codegen::saved_registers_of(later) & ~codegen::saved_registers_of(earlier)) == 0;
+}
+
 codegen::Library code_of(const LibraryPlan& plan) {
   std::vector<codegen::LibraryLevel> levels;
   for (const std::string& name : plan.targets)
     levels.push_back({level_symbol(name), codegen::testable(codegen::TargetCpu::named(name))});
+  require_used_targets(plan.targets, [&](std::size_t later, std::size_t earlier) {
+    return covers(levels[later].target, levels[earlier].target);
+  });
   codegen::Library code = library_code(plan, CpuMachine(), std::move(levels));
   const TaskSizes sizes;
   code.tasks = {.byte_work = sizes.byte_work,

@@ -30,6 +30,10 @@ codegen::Library code_of(const LibraryPlan& plan) {
                       .target = {.cpu = "x86-64", .features = {}},
                       .gpu = codegen::LibraryGpu{.capability = arch.number, .is_exact = arch.suffix == "a"}});
   }
+  require_used_targets(plan.targets, [&](std::size_t later, std::size_t earlier) {
+    const int low = archs[later].number, high = archs[earlier].number;
+    return archs[later].suffix != "a" && low / 10 == high / 10 && low <= high;
+  });
   return library_code(plan, GpuLibraryMachine(std::move(archs)), std::move(levels));
 }
 

@@ -40,7 +40,14 @@ TEST_CASE("library: emit_library refuses what it cannot emit", "[library]") {
   CHECK_THAT(changed([](O& o) { o.prefix = "3d"; }), Contains("[library_prefix]") && Contains("'3d'"));
   CHECK_THAT(changed([](O& o) { o.prefix = "int"; }), Contains("[library_prefix]"));
   CHECK_THAT(changed([](O& o) { o.prefix = ""; }), Contains("[library_prefix]"));
+  CHECK_THAT(changed([](O& o) { o.prefix = "lathe"; }), Contains("[library_prefix]"));
+  CHECK_THAT(changed([](O& o) { o.prefix = "lathe_pool"; }), Contains("[library_prefix]") && Contains("helper"));
+  CHECK_THAT(changed([](O& o) { o.prefix = "lathes"; }), Contains("none"));
   CHECK_THAT(changed([](O& o) { o.targets = {}; }), Contains("[library_target]"));
+  CHECK_THAT(changed([](O& o) { o.targets = {"x86-64-v4", "x86-64-v3"}; }), Contains("no call would use x86-64-v4"));
+  CHECK_THAT(changed([](O& o) { o.targets = {"x86-64-v3,+prefer-128-bit", "x86-64-v3"}; }),
+             Contains("no call would use x86-64-v3,+prefer-128-bit"));
+  CHECK(changed([](O& o) { o.targets = {"sapphirerapids", "znver4"}; }) == "none");
   CHECK_THAT(changed([](O& o) { o.targets = {"x86-64-v3", "x86-64-v3"}; }), Contains("twice"));
   CHECK_THAT(changed([](O& o) { o.targets = {"cuda"}; }), Contains("[library_target]"));
   CHECK_THAT(changed([](O& o) { o.targets = {"x86-64-v3", "cuda"}; }), Contains("different kinds"));
@@ -63,6 +70,25 @@ TEST_CASE("library: emit_library refuses what it cannot emit", "[library]") {
   CHECK_THAT(error_of({{"a", scaled()}, {"", scaled()}}, good), Contains("[library_prefix]"));
   const ir::Graph other = parse("graph @other(parameter %scale: f64[1]) {\n  output \"y\" %scale\n}");
   CHECK_THAT(error_of({{"a", scaled()}, {"b", other}}, good), Contains("[library_states]") && Contains("f64[1]"));
+}
+
+TEST_CASE("library: members have other names than keywords and macros of C", "[library]") {
+  const ir::Graph graph = parse(R"(graph @g(input %"int": f32[NULL], input %"a.b": f32[NULL], input %"a_b": f32[NULL],
+    input %errno: f32[NULL], input %INT64_MAX: f32[NULL], input %EINVAL: f32[NULL], input %E: f32[NULL]) {
+  %1 = add %"int", %"a.b"
+  %2 = add %1, %"a_b"
+  %3 = add %2, %errno
+  %4 = add %3, %INT64_MAX
+  %5 = add %4, %EINVAL
+  %6 = add %5, %E
+  output "EOF" %6
+})");
+  const std::string header =
+      emit_library(std::vector<LibraryGraph>{{"", graph}}, {.prefix = "p", .most = {{"NULL", 4}}}).header.bytes;
+  for (const std::string member :
+       {"int64_t NULL_", "const float *int_", "const float *a_b", "const float *a_b_2", "const float *errno_",
+        "const float *INT64_MAX_", "const float *EINVAL_", "const float *E", "float *EOF_"})
+    CHECK_THAT(header, Contains("  " + member + ";"));
 }
 
 TEST_CASE("library: the same graph gives the same bytes", "[library]") {
