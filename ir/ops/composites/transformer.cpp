@@ -95,9 +95,15 @@ TensorType infer_attention(const InferContext& ctx) {
       dim(k, 2), dim(v, 2), "attention_length",
       fmt::format("keys and values differ in length: {} and {}", rules::describe(ctx, 1), rules::describe(ctx, 2)),
       "each key has one value");
+  const auto with_rows = [](Shape batch) {  // so that an error counts dims as the operands do
+    batch.push_back(Dim(1));
+    batch.push_back(Dim(1));
+    return batch;
+  };
   const auto batch_of = [&](const Shape& so_far, int i) {
-    return rules::broadcast_shapes(ctx, so_far, leading_dims(ctx.operand(i).shape),
-                                   fmt::format("{} and {}", rules::describe(ctx, 0), rules::describe(ctx, i)));
+    return leading_dims(
+        rules::broadcast_shapes(ctx, with_rows(so_far), with_rows(leading_dims(ctx.operand(i).shape)),
+                                fmt::format("{} and {}", rules::describe(ctx, 0), rules::describe(ctx, i))));
   };
   Shape scores = batch_of(leading_dims(q.shape), 1);
   scores.push_back(dim(q, 2));

@@ -106,14 +106,31 @@ void require_kind(const InferContext& ctx, int operand, unsigned kinds) {
            cast_hint(kinds));
 }
 
-DType require_same_dtype(const InferContext& ctx, int first) {
+namespace {
+
+/// Returns the dtype to suggest for operands of two dtypes, of an op for these kinds: no cast to a boolean, and none
+/// of a float to an integer, unless the op requires it.
+DType suggested_dtype(DType a, DType b, unsigned kinds) {
+  const auto rank = [&](DType dtype) {
+    if (!is_kind(dtype, kinds)) return -1;
+    return is_float(dtype) || is_complex(dtype) ? 2 : dtype == boolean ? 0 : 1;
+  };
+  return rank(b) > rank(a) ? b : a;
+}
+
+DType same_dtype(const InferContext& ctx, int first, unsigned kinds) {
   const DType dtype = ctx.operand(first).dtype;
   for (int i = first + 1; i < ctx.arity(); ++i)
-    if (ctx.operand(i).dtype != dtype)
+    if (const DType other = ctx.operand(i).dtype; other != dtype)
       ctx.fail("dtype_match", fmt::format("{} and {} differ in dtype", describe(ctx, first), describe(ctx, i)),
-               fmt::format("no dtype is promoted silently: cast one of them, as in x.to({})", name(dtype)));
+               fmt::format("no dtype is promoted silently: cast one of them, as in x.to({})",
+                           name(suggested_dtype(dtype, other, kinds))));
   return dtype;
 }
+
+}  // namespace
+
+DType require_same_dtype(const InferContext& ctx, int first) { return same_dtype(ctx, first, ~0U); }
 
 Shape broadcast_shapes(const InferContext& ctx, const Shape& a, const Shape& b, std::string_view what) {
   return broadcast(ctx, a, b, [&] { return what; });
@@ -178,7 +195,7 @@ Shape reduced_shape(const Shape& shape, const std::vector<int>& dims, bool keepd
 }
 
 TensorType elementwise_type(const InferContext& ctx, unsigned kinds) {
-  const DType dtype = require_same_dtype(ctx);
+  const DType dtype = same_dtype(ctx, 0, kinds);
   for (int i = 0; i < ctx.arity(); ++i) require_kind(ctx, i, kinds);
   return TensorType::contiguous(dtype, broadcast_operands(ctx));
 }
