@@ -94,7 +94,8 @@ Tensor Graph::random_state(Where at) const {
   if (const auto found = builder(at).find_argument("rng")) return Tensor(*found);
   const CallSite line(builder(), at);
   const Tensor made = declared(ir::ops::state, "rng", i64, {2}, Init::values({0, 0}), at);
-  update(made, made + literal({2}, {0, 1}, i64, at), at);
+  // Not update(), which a loop that draws refuses: the graph advances its state once in a run.
+  state_->update(made.value(), (made + literal({2}, {0, 1}, i64, at)).value());
   return made;
 }
 
@@ -173,7 +174,12 @@ void Graph::output(std::string_view name, const Tensor& value, Where at) const {
 }
 
 void Graph::update(const Tensor& state, const Tensor& value, Where at) const {
-  refuse_in_body("update", at, "carry the value through the loop, and update the state after it");
+  constexpr std::string_view hint = "carry the value through the loop, and update the state after it";
+  refuse_in_body("update", at, hint);
+  if (shared(at).open_loops > 0)
+    throw UserError(detail::line_of(builder(at), at), "update",
+                    "the body of a loop updates a state of the graph around it, which would happen once in a run",
+                    "loop_body", std::string(hint));
   detail::check_operands("update", at, {&state, &value});
   const detail::Line line(builder(at), at);
   state_->update(state.value(), value.value());

@@ -33,6 +33,7 @@ struct GraphState final : ir::GraphBuilder {
   Substitutions substitutions;
   /// In the body of a loop: the input that has the random state of an iteration, if the body draws.
   std::optional<ir::Value> iteration_rng;
+  int open_loops = 0;  ///< loops of this graph whose bodies are being built
 
  private:
   std::map<std::string, std::vector<std::shared_ptr<const bool>>, std::less<>> frozen_marks_;

@@ -44,6 +44,7 @@ Tensor trunc(const Tensor& a, Where at = Where::current());
 Tensor isnan(const Tensor& a, Where at = Where::current());
 /// Whether elements are neither NaN nor infinite.
 Tensor isfinite(const Tensor& a, Where at = Where::current());
+/// The larger of a number and b, or the smaller one; NaN if b is.
 Tensor maximum(const Number& a, const Tensor& b, Where at = Where::current());
 Tensor minimum(const Number& a, const Tensor& b, Where at = Where::current());
 /// a to the power b, for a number a.

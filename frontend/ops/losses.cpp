@@ -70,8 +70,17 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<
 
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction, Where at) {
   return built(
-      "mse_loss", at, [&](auto& x, auto& y) { return reduced(ir::square(ir::sub(x, y)), reduction); }, prediction,
-      target);
+      "mse_loss", at,
+      [&](const ir::Value& x, const ir::Value& y) {
+        const ir::Value difference = ir::sub(x, y);
+        if (difference.shape() != x.shape() && difference.shape() != y.shape())
+          throw UserError(Location(at), "mse_loss",
+                          fmt::format("each row of {} is compared with each row of {}: they broadcast to {}",
+                                      x.shape().to_string(), y.shape().to_string(), difference.shape().to_string()),
+                          "loss_shape", "give equal shapes, such as prediction.squeeze(-1), or expand() one of them");
+        return reduced(ir::square(difference), reduction);
+      },
+      prediction, target);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,

@@ -21,7 +21,8 @@ enum class Reduction : std::uint8_t {
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, std::optional<std::int64_t> ignore_index = {},
                      double label_smoothing = 0, Where at = Where::current());
 
-/// Reduces (prediction - target)^2, for any float shapes that broadcast.
+/// Reduces (prediction - target)^2, for float shapes of which one broadcasts to the other. Throws UserError
+/// [loss_shape] for others, such as [B, 1] and [B], which would give [B, B].
 Tensor mse_loss(const Tensor& prediction, const Tensor& target, Reduction reduction = Reduction::mean,
                 Where at = Where::current());
 

@@ -58,10 +58,11 @@ std::string summary_of(const ParameterChoice& choice, const std::vector<ir::Valu
 void throw_none_trained(const ParameterChoice& choice, const ir::Value& loss) {
   const Location& line = loss.builder().location();
   const std::string why = rest(choice);
-  throw UserError(
-      line.known() ? line : loss.node().loc, "training_step", "the loss depends on no trainable parameter" + why,
-      "train_parameters",
-      !choice.frozen.empty() ? "freeze(false) lets a parameter be trained" : "declare the weights with parameter()");
+  throw UserError(line.known() ? line : loss.node().loc, "training_step",
+                  "the loss depends on no trainable parameter" + why, "train_parameters",
+                  !choice.frozen.empty()     ? "freeze(false) lets a parameter be trained"
+                  : !choice.left_out.empty() ? "choose names of parameters that the loss uses"
+                                             : "declare the weights with parameter()");
 }
 
 }  // namespace lathe::detail

@@ -79,6 +79,26 @@ std::string scope_of(const TrainingOptions& options) {
   return options.name.empty() ? "optimizer" : "optimizer." + options.name;
 }
 
+/// Rejects options without an effect, and a graph that has the states of this optimizer.
+void check_effects(const Location& line, const ir::Graph& graph, const TrainingOptions& options) {
+  const LossScaling &scaling = options.loss_scaling, usual;
+  require_at(
+      line,
+      options.precision == f16 || (scaling.start == usual.start && scaling.growth_interval == usual.growth_interval),
+      fmt::format("loss_scaling is set, and precision is {}", name(options.precision)), "train_options",
+      "only f16 scales the loss: leave loss_scaling out, or set precision to f16");
+  const auto is_decayed = [&](ir::ValueId id) {
+    return graph[id].op == &ir::ops::parameter && options.decayed(graph[id]);
+  };
+  require_at(line, !options.decayed || std::ranges::any_of(graph.arguments(), is_decayed),
+             "`decayed` chooses no parameter of the graph", "train_options",
+             "for no weight decay at all, leave it out and set the optimizer's weight_decay to 0");
+  const std::string count = scope_of(options) + ".step";
+  require_at(line, !graph.find_argument(count).valid(),
+             fmt::format("@{} is a training step already: it has the state {}", graph.name, count), "argument_name",
+             "train the graph of the forward pass, or give a second optimizer a TrainingOptions::name");
+}
+
 void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions& options) {
   const Location& line = loss.builder().location();
   const auto require = [&](bool condition, const std::string& message, std::string_view label,
@@ -102,6 +122,7 @@ void check(const Value& loss, const Optimizer& optimizer, const TrainingOptions&
   require(scaling.start > 0 && scaling.start <= std::numeric_limits<float>::max() && scaling.growth_interval >= 1,
           fmt::format("a loss scale from {}, doubled after {} steps", scaling.start, scaling.growth_interval),
           "train_options", "the scale is a positive number of f32, the steps are 1 or more");
+  check_effects(line, loss.builder().graph(), options);
 }
 
 /// Returns the trainable parameters that the loss depends on, with the gradients of loss * scale.

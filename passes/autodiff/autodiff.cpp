@@ -162,9 +162,30 @@ std::vector<std::string> wanted_arguments(const Graph& graph, const GradientRequ
   return {};
 }
 
+/// Throws UserError [output_name] if an output would be differentiated twice, or if two outputs would have the name
+/// of a gradient.
+void check_repeated(const Graph& graph, const GradientRequest& request, const std::vector<std::string>& wrt) {
+  for (auto seed = request.outputs.begin(); seed != request.outputs.end(); ++seed)
+    if (std::find(request.outputs.begin(), seed, *seed) != seed)
+      throw UserError(fmt::format("grad: the output {} is listed twice", visible(seed->output)), "output_name",
+                      "list each output once");
+  for (auto name = wrt.begin(); name != wrt.end(); ++name) {
+    if (std::find(wrt.begin(), name, *name) != name)
+      throw UserError(
+          fmt::format("grad: {} is listed twice as a value to differentiate with respect to", visible(*name)),
+          "output_name", "list each value once");
+    const auto is_taken = [&](const Output& output) { return output.name == "grad." + *name; };
+    if (request.keep_outputs && std::ranges::any_of(graph.outputs, is_taken))
+      throw UserError(fmt::format("grad: @{} already has an output grad.{}", visible(graph.name), visible(*name)),
+                      "output_name", "leave out its own outputs (--only), or differentiate with respect to others");
+  }
+}
+
 }  // namespace
 
 Graph differentiate(const Graph& graph, const GradientRequest& request) {
+  const std::vector<std::string> names = wanted_arguments(graph, request);
+  check_repeated(graph, request, names);
   GraphBuilder builder(graph.name);
   Rebuilder to(builder, graph);
   to.copy_rest();
@@ -186,7 +207,6 @@ Graph differentiate(const Graph& graph, const GradientRequest& request) {
     seeds.push_back(seed);
   }
   std::vector<Value> wrt;
-  const auto names = wanted_arguments(graph, request);
   for (const std::string& name : names) wrt.push_back(to[find_value(graph, name)]);
   const Gradients found = gradients(builder, seeds, wrt, request.unused);
   for (std::size_t i = 0; i < names.size(); ++i) builder.output("grad." + names[i], found[i]);

@@ -50,6 +50,7 @@ struct GradientRequest {
   struct OutputSeed {
     std::string output;     ///< the name of an output
     std::string cotangent;  ///< the name of the input to add for it; empty: 1 for a scalar, else "cot.<output>"
+    bool operator==(const OutputSeed&) const = default;
   };
   std::vector<OutputSeed> outputs = {};  ///< empty: every float or complex output
   /// Arguments or named values. Empty: every parameter, or every float or complex input if there are no parameters.

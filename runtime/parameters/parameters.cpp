@@ -125,7 +125,7 @@ std::vector<StoredTensor*> ParameterStore::resolve(const Program& program) {
 void ParameterStore::throw_unset(const Program& program, const Program::Slot& slot) const {
   throw UserError(fmt::format("the {} {}: {} of @{} has no value", slot.is_parameter ? "parameter" : "state",
                               slot.name, describe(slot), program.name),
-                  "state_unset", "set it in the executable's parameters() before the first run");
+                  "state_unset", "set it in parameters() before the first run; a Trainer also takes initial values");
 }
 
 void ParameterStore::missing(std::string_view name) const {

@@ -19,11 +19,30 @@ namespace lathe {
 
 namespace {
 
+/// While alive, the graph around all loops knows that a body is being built.
+class OpenLoop {
+ public:
+  explicit OpenLoop(std::shared_ptr<ir::GraphBuilder> around) {
+    while (around->outer()) around = around->outer();
+    graph_ = std::dynamic_pointer_cast<detail::GraphState>(around);
+    if (graph_) ++graph_->open_loops;
+  }
+  OpenLoop(const OpenLoop&) = delete;
+  OpenLoop& operator=(const OpenLoop&) = delete;
+  ~OpenLoop() {
+    if (graph_) --graph_->open_loops;
+  }
+
+ private:
+  std::shared_ptr<detail::GraphState> graph_;
+};
+
 /// A loop whose body is being built.
 class LoopBuilder {
  public:
   LoopBuilder(const std::shared_ptr<ir::GraphBuilder>& around, const LoopOptions& options, const Where& at)
       : around_(*around),
+        open_(around),
         body_(std::make_shared<detail::GraphState>(options.name, around)),
         reverse_(options.reverse),
         at_(at) {}
@@ -135,6 +154,7 @@ class LoopBuilder {
   }
 
   ir::GraphBuilder& around_;
+  OpenLoop open_;
   std::shared_ptr<detail::GraphState> body_;
   bool reverse_;
   Where at_;
@@ -263,6 +283,9 @@ LoopResults repeat(const Dim& times, std::vector<Tensor> carries, const RepeatBo
   if (carries.empty())
     throw UserError(Location(at), "loop", "no carry is given", "loop_carry",
                     "give the values that iterations change");
+  if (const auto count = times.value(); count && *count < 0)
+    throw UserError(Location(at), "repeat", fmt::format("the number of iterations is {}", *count), "dim_negative",
+                    "give 0 or more");
   const auto builder = around(carries, {}, at);
   const detail::Line line(*builder, at);
   const Tensor indices(ir::iota(*builder, {times}, 0, i64));

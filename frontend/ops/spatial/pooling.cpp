@@ -64,6 +64,9 @@ Tensor over_windows(const Tensor& x, int dim, std::size_t i, const Pool& pool, c
 Tensor max_pooled(std::string_view op, const Tensor& x, const PoolOptions& options, int spatial, const Where& at) {
   const Composed composed(op, at, {&x});
   const Pool pool = pool_of(op, x, options, spatial, at);
+  if (!options.count_padding)
+    throw UserError(Location(at), op, "max pooling counts no elements", "conv_options",
+                    "leave count_padding out; padding is never the maximum");
   const auto later = [](const Tensor& a, const Tensor& b) { return where((b > a) | (b != b), b, a); };
   Tensor result = x;
   for (int i = spatial; i-- > 0;) {
@@ -197,6 +200,13 @@ Tensor pad(const Tensor& a, DimIndex dim, const PadOptions& o, Where at) {
   const Composed composed("pad", at, {&a});
   if (o.mode == PadMode::zeros) return pad(a, dim, o.low, o.high);
   const Dim size = a.size(dim).unnamed();
+  for (const Dim& count : {o.low, o.high})
+    if (const auto n = size.value(), k = count.value(); n && k && o.mode != PadMode::replicate)
+      if (const std::int64_t most = o.mode == PadMode::reflect ? *n - 1 : *n; *k > most)
+        throw UserError(Location(at), "pad",
+                        fmt::format("{} elements are added to dim {} of size {}", *k, dim.value, *n), "slice_range",
+                        fmt::format("{} of a dim repeats at most {} of its elements",
+                                    o.mode == PadMode::reflect ? "a reflection" : "a circle", most));
   std::vector<Tensor> parts;
   const auto add = [&](const Dim& count, const auto& part) {
     if (!count.is(0)) parts.push_back(part());
@@ -232,6 +242,9 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& o, Where at) {
   const Composed composed("interpolate", at, {&x});
   detail::require_spatial_dims("interpolate", x, 1, 3, at);
   const int spatial = x.rank() - 2;
+  if (o.align_corners && o.mode == Interpolation::nearest)
+    throw UserError(Location(at), "interpolate", "align_corners has no meaning for the nearest element",
+                    "conv_options", "leave it out, or set mode to Interpolation::linear");
   const Ints sizes = for_each_dim("interpolate", "size", o.size, spatial, at, 1);
   Tensor result = x;
   for (int i = 0; i < spatial; ++i) {

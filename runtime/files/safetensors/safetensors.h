@@ -50,7 +50,8 @@ class SafetensorsFile {
   /// Returns the names in the order of their data.
   const std::vector<std::string>& names() const;
   bool contains(std::string_view name) const;
-  /// Throws UserError [safetensors_missing]; [safetensors_dtype] for a dtype that Lathe does not support, such as U8.
+  /// Throws UserError [safetensors_missing]; [safetensors_dtype] for a dtype that Lathe does not support, such as
+  /// F8_E4M3.
   const TensorInfo& info(std::string_view name) const;
   HostTensor tensor(std::string_view name) const;
   /// Returns the tensor's bytes in the mapped file, with any alignment. They are valid as long as a copy of this
