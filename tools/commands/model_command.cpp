@@ -178,33 +178,37 @@ bool is_text(const std::string& path) { return path == "-" || path.ends_with(".l
 
 /// Throws UserError [usage] for an option that has no effect on a file, a directory or a built-in model.
 void require_effects(const CLI::App& command, const ModelOptions& options) {
-  std::set<std::string> known{"NAME", "--output", "--precision", "--loss", "--step"};
-  if (options.step) known.insert(options.written.names().begin(), options.written.names().end());
-  const std::string_view hint = options.step ? "leave it out" : "leave it out, or add --step if it is for training";
-  if (is_text(options.name) || importing::is_importable(options.name)) {
+  std::set<std::string> known{"NAME", "--output", "--precision", "--loss", "--step"},
+      of_steps = options.written.names();
+  std::string model;
+  const bool is_file = is_text(options.name) || importing::is_importable(options.name);
+  if (is_file) {
+    model = fmt::format("{}, {}", options.name, is_text(options.name) ? "IR text" : "which is imported as it is");
     known.insert({"--fix-dim", is_text(options.name) ? "--ops" : "--values"});
-    if (options.step) known.insert("--freeze");
     if (options.step && !is_text(options.name)) known.insert("--seed");
-    const std::string_view kind = is_text(options.name) ? "IR text" : "which is imported as it is";
-    require_effective(command, known, fmt::format("{}, {}", options.name, kind), hint);
+    of_steps.insert("--freeze");
+  } else if (names_folder(options.name)) {
+    model = fmt::format("{}, a model directory", options.name);
+    known.insert({"--adapter", "--dtype"});
+    if (!options.step) known.insert({"--part", "--inputs", "--batch", "--weights"});
+    of_steps.insert("--lora");
+  } else {
+    model = fmt::format("{}, a built-in model", options.name);
+    known.insert({"--values", "--seed"});
+    const Entry& entry = catalogue().at(options.name);
+    known.insert(entry.sizes.begin(), entry.sizes.end());
+  }
+  if (options.step)
+    known.merge(of_steps);
+  else
+    refuse_options(command, of_steps, model, "leave it out, or add --step if it is for training");
+  require_effective(command, known, model);
+  if (is_file) {
     if ((options.step || options.loss) && options.loss_of.empty())
       throw UserError(fmt::format("no loss is given for {}", options.name), "usage",
                       "say which output to compare with which input, such as --loss cross_entropy:logits,labels, or "
                       "which output is the loss, such as --loss output:loss");
     return;
-  }
-  if (names_folder(options.name)) {
-    known.insert({"--adapter", "--dtype"});
-    if (options.step)
-      known.insert("--lora");
-    else
-      known.insert({"--part", "--inputs", "--batch", "--weights"});
-    require_effective(command, known, fmt::format("{}, a model directory", options.name), hint);
-  } else {
-    known.insert({"--values", "--seed"});
-    const Entry& entry = catalogue().at(options.name);
-    known.insert(entry.sizes.begin(), entry.sizes.end());
-    require_effective(command, known, fmt::format("{}, a built-in model", options.name), hint);
   }
   if (!options.loss_of.empty())
     throw UserError(fmt::format("--loss {}: {} has a loss of its own", options.loss_of, options.name), "usage",

@@ -113,6 +113,11 @@ void add_run(CLI::App& app) {
       "  lathe run scale.kernel --random --dim rows=2,cols=8");
   command->callback([options, command] {
     if (is_kernel_file(options->file) || is_program_file(options->file)) require_effects(*command, options->file);
+    if (options->execute.interpret)
+      refuse_options(*command,
+                     {"--target", "--threads", "--packed-weights", "--chunk-rows", "--require-fused",
+                      "--no-fused-attention", "--no-joined-launches"},
+                     "--interpret, which compiles nothing");
     run(*options);
   });
 }

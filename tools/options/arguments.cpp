@@ -132,6 +132,17 @@ DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& siz
   return options.chunks && options.chunks->on ? sizes : DimBindings();
 }
 
+void require_chunk_sizes(const LowerOptions& options, const ir::Graph& graph, const DimBindings& sizes,
+                         std::string_view dim_option) {
+  if (sizes_for_chunks(options, {{"any", 1}}).empty()) return;
+  const std::vector<std::string> unknown = ir::unbound_dims(graph, sizes);
+  if (!unknown.empty())
+    throw UserError(fmt::format("--chunk-rows {} splits products of known sizes, and {} of @{} {} unknown",
+                                options.chunks->least_rows, fmt::join(unknown, ", "), graph.name,
+                                unknown.size() == 1 ? "is" : "are"),
+                    "chunk_rows", fmt::format("give their sizes, such as {} {}=64", dim_option, unknown[0]));
+}
+
 void add_lower_options(CLI::App& command, LowerOptions& options) {
   add_chunk_option(command, options.chunks);
   CLI::Option* required = command.add_flag_callback(
@@ -158,7 +169,10 @@ DimBindings parse_dims(const std::vector<std::string>& options, std::string_view
     if (!number)
       throw UserError(fmt::format("{} {} is not of the form NAME=SIZE", name, option), "dim_option",
                       fmt::format("give a name and a size, such as {} n_seq=16", name));
-    dims[option.substr(0, equals)] = size;
+    const auto [known, is_new] = dims.try_emplace(option.substr(0, equals), size);
+    if (!is_new && known->second != size)
+      throw UserError(fmt::format("{} gives {} two sizes, {} and {}", name, known->first, known->second, size),
+                      "dim_option", "give each dim one size");
   }
   return dims;
 }

@@ -29,6 +29,10 @@ void add_chunk_option(CLI::App& command, std::optional<RowChunks>& chunks);
 /// Returns the sizes to compile for exclusively (CompileOptions::sizes): all sizes of the run if --chunk-rows is a
 /// number of rows, because only known sizes can be split; otherwise none.
 DimBindings sizes_for_chunks(const LowerOptions& options, const DimBindings& sizes);
+/// Throws UserError [chunk_rows] if --chunk-rows is a number of rows and a dim of the graph is not in `sizes`: the
+/// option would have no effect on products of that size. `dim_option` is the option that gives sizes.
+void require_chunk_sizes(const LowerOptions& options, const ir::Graph& graph, const DimBindings& sizes,
+                         std::string_view dim_option = "--dim");
 /// Adds --require-fused, --no-fused-attention and --chunk-rows.
 void add_lower_options(CLI::App& command, LowerOptions& options);
 /// Parses the values of --dim or of another option with sizes, `name`. Throws UserError [dim_option].

@@ -35,6 +35,10 @@ namespace {
 
 CompileRequest request_of(const GraphOptions& options) {
   CompileRequest request{.lower = options.lower};
+  if (!options.dtype.empty() && options.dtype != "f32" && options.precision != "f32")
+    throw UserError(fmt::format("--precision {} has no effect with --dtype {}: no f32 values are left",
+                                options.precision, options.dtype),
+                    "usage", "give one of both");
   if (!options.dtype.empty()) request.dtype = parse_dtype(options.dtype);
   if (options.precision != "f32") request.low_precision = parse_dtype(options.precision);
   return request;

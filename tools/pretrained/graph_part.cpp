@@ -24,8 +24,10 @@ const std::string& part_name(GraphPart part) {
 }
 
 [[noreturn]] void no_part(GraphPart part, std::string_view kind) {
-  throw UserError(fmt::format("--part {} is not a part of {}", part_name(part), kind), "usage",
-                  "lathe model --help lists the parts");
+  const bool is_of_encoders = part == GraphPart::states || part == GraphPart::pooled;
+  throw UserError(
+      fmt::format("--part {} is not a part of {}", part_name(part), kind), "usage",
+      is_of_encoders ? "give logits, loss, prompt, ragged or step" : "give logits, loss, states or pooled");
 }
 
 /// Rejects inputs that the kind of model does not take.
@@ -41,6 +43,12 @@ std::optional<Tensor> input_if(Graph& g, const PartOptions& options, const std::
       {"mask", "attention_mask"}, {"positions", "position_ids"}, {"types", "token_type_ids"}};
   if (!options.inputs.contains(input)) return std::nullopt;
   return g.input(names.at(input), i64, shape);
+}
+
+/// Rejects inputs for a part of generation, whose inputs are fixed.
+void require_no_inputs(const PartOptions& options, GraphPart part) {
+  if (part == GraphPart::prompt || part == GraphPart::ragged || part == GraphPart::step)
+    require_inputs(options, {}, fmt::format("--part {}", part_name(part)));
 }
 
 ir::Graph graph_of(const pretrained::PretrainedModel<pretrained::Encoder>& loaded, GraphPart part,
@@ -99,6 +107,7 @@ auto with_model(const pretrained::AdaptedFolders& folders, const pretrained::Loa
 ir::Graph graph_of(const pretrained::PretrainedSeq2SeqLm& loaded, GraphPart part, const PartOptions& options) {
   const pretrained::Seq2SeqLm& model = *loaded.model;
   const Dim &B = options.batch, S("S"), T("T");
+  require_no_inputs(options, part);
   switch (part) {
     case GraphPart::prompt: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, options.dtype, false, B);
     case GraphPart::ragged: return CachedSeq2Seq::graph(model, CachedSeq2Seq::Kind::encode, options.dtype, true, B);
@@ -126,6 +135,7 @@ ir::Graph graph_of(const pretrained::PretrainedSeq2SeqLm& loaded, GraphPart part
 ir::Graph graph_of(const pretrained::Pretrained& loaded, GraphPart part, const PartOptions& options) {
   const pretrained::CausalLm& model = *loaded.model;
   const Dim &B = options.batch, T("T");
+  require_no_inputs(options, part);
   switch (part) {
     case GraphPart::prompt: return CachedLm::graph(model, CachedLm::Kind::prompt, options.dtype, B);
     case GraphPart::ragged: return CachedLm::graph(model, CachedLm::Kind::ragged, options.dtype, B);

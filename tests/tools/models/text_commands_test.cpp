@@ -113,7 +113,8 @@ TEST_CASE("model: encoders and image models, with masks and positions as inputs"
              Contains("%attention_mask") && Contains("%position_ids"));
   for (const std::string& wrong :
        {model("bert") + " --part step", model("vit") + " --inputs mask", model("llama") + " --part pooled",
-        model("bert") + " --inputs nonsense", std::string("gpt --inputs mask")}) {
+        model("bert") + " --inputs nonsense", std::string("gpt --inputs mask"),
+        model("llama") + " --part prompt --inputs mask", model("t5") + " --part step --inputs mask"}) {
     const auto ran = run_lathe(scratch, "model " + wrong);
     INFO(wrong << "\n" << ran.err);
     CHECK(ran.status == 1);

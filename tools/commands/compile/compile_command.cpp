@@ -14,6 +14,7 @@
 #include "tools/options/arguments.h"
 #include "tools/options/memory_budget.h"
 #include "tools/options/number_option.h"
+#include "tools/pretrained/graph_part.h"
 
 namespace lathe::tools {
 
@@ -38,12 +39,15 @@ std::string emit_fault(const std::string& list) {
   return "";
 }
 
-/// Throws [usage] for an option that has no effect on the kind of files.
-void require_effects(const CLI::App& command, bool is_library) {
+/// Throws [usage] for an option that has no effect on the kind of files, or on these graphs.
+void require_effects(const CLI::App& command, const EmitOptions& options, bool is_library) {
   const std::set<std::string> of_libraries{"--prefix",        "--max",     "--dim",
                                            "--part",          "--dtype",   "--evaluation",
                                            "--embed-weights", "--weights", "--packed-weights"};
   if (!is_library) refuse_options(command, of_libraries, "CUDA code", "leave it out, or give --emit=archive,header");
+  if (std::ranges::none_of(options.files, is_model_folder))
+    refuse_options(command, {"--part"}, fmt::format("{}, which has one graph", options.files[0]),
+                   "leave it out, or give a model directory");
 }
 
 /// Returns --target with the prefix of GPUs: sm_90a becomes cuda:sm_90a.
@@ -59,7 +63,7 @@ void run(EmitOptions options, const CLI::App& command) {
   if (options.emit.empty())
     options.emit = options.target.starts_with("cuda") && options.prefix.empty() ? "cuda" : "archive,header";
   const bool is_library = is_library_kind(*emitted_kinds(options.emit).begin());
-  require_effects(command, is_library);
+  require_effects(command, options, is_library);
   if (options.target.empty()) options.target = is_library ? "x86-64-v3" : "cuda:sm_90a";
   if (options.output.empty()) options.output = is_library ? "." : "-";
   is_library ? write_library_files(options) : write_cuda_files(options);

@@ -11,6 +11,7 @@
 #include "tools/commands/compile/emit_options.h"
 #include "tools/environment.h"
 #include "tools/inputs/files.h"
+#include "tools/options/arguments.h"
 
 namespace lathe::tools {
 
@@ -71,6 +72,7 @@ void write_cuda_files(const EmitOptions& options) {
     throw UserError(fmt::format("{} graphs to compile to {}", options.files.size(), kind), "usage",
                     "compile one graph at a time");
   const ir::Graph graph = load_graph(options.files[0], options.source);
+  require_chunk_sizes(options.lower, graph, {}, "--fix-dim");
   const Machine machine = machine_of(Target::cuda(arch.name()));
   const Program program = compile_graph(graph, machine, {.lower = options.lower}).program;
   if (kind == "cuda") return write_text(options.output, cuda_text(program, std::get<GpuInfo>(machine.info)));

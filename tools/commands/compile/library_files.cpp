@@ -18,6 +18,7 @@
 #include "tools/inputs/files.h"
 #include "tools/options/arguments.h"
 #include "tools/pretrained/graph_part.h"
+#include "tools/streams.h"
 
 namespace lathe::tools {
 
@@ -131,11 +132,13 @@ void write_library_files(const EmitOptions& options) {
   Parameters stored;
   const std::vector<LibraryGraph> graphs = is_folder ? folder_graphs(options) : file_graphs(options, stored);
   if (is_folder && options.embed_weights) stored = pretrained_weights(options.files[0]);
+  const DimBindings sizes = parse_dims(options.dims);
+  for (const LibraryGraph& graph : graphs) require_chunk_sizes(options.lower, graph.graph, sizes);
   DiskCache cache(cache_folder());
   const EmittedLibrary library = emit_library(graphs, {.prefix = options.prefix,
                                                        .targets = levels,
-                                                       .most = parse_dims(options.most),
-                                                       .sizes = parse_dims(options.dims),
+                                                       .most = parse_dims(options.most, "--max"),
+                                                       .sizes = sizes,
                                                        .evaluation = options.evaluation,
                                                        .lower = options.lower,
                                                        .packed_bytes = options.packed_bytes,
@@ -143,6 +146,10 @@ void write_library_files(const EmitOptions& options) {
                                                        .threads = options.threads,
                                                        .cuda_folders = cuda_folders(),
                                                        .cache = &cache});
+  if (options.packed_bytes > 0 && library.packed_bytes == 0)
+    print_error(
+        "note: --packed-weights: no product reads a weight whose packed copy fits; the library has no function "
+        "pack\n");
   make_folders(options.output);
   if (kinds.contains("object"))
     for (const LibraryFile& object : library.objects) write_file(options, object);

@@ -52,6 +52,7 @@ class Dump {
   Dump(const ir::Graph& graph, const DumpOptions& options) : options_(options) {
     const Machine machine = machine_of(Target::named(options.target));
     DimBindings dims = given_dims(graph, options.how.dims);
+    require_chunk_sizes(options.how.graph.lower, graph, dims);
     CompileRequest request = options.how.request(sizes_for_chunks(options.how.graph.lower, dims));
     if (const Division& division = options.how.division; division.is_given())
       dims = sizes_on_process(std::move(dims), division.splits(), division.mesh());

@@ -53,7 +53,9 @@ void require_among(const std::vector<std::string>& running, const std::string& s
 void run(const OptOptions& options) {
   if (options.list) return write_text("-", list_stages(options.target.empty() ? "host" : options.target));
   const ir::Graph graph = load_graph(options.file, options.source);
-  ir::Pipeline passes = pipeline_of(options, given_dims(graph, options.how.dims));
+  const DimBindings sizes = given_dims(graph, options.how.dims);
+  require_chunk_sizes(options.how.graph.lower, graph, sizes);
+  ir::Pipeline passes = pipeline_of(options, sizes);
   std::vector<std::string> names;
   for (const ir::Pass& pass : passes) names.push_back(pass.name);
   for (const std::string& pass : options.disable) require_among(names, pass, options);
