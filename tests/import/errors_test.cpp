@@ -49,9 +49,14 @@ TEST_CASE("errors: all ops and attributes that are not supported are listed at o
 }
 
 TEST_CASE("errors: an op of another opset names the supported ones") {
-  ModelWriter model(12);
-  model.input("x", {"n", "m"}).node("/Softmax", "Softmax", {"x"}, {"y"}).output("y");
-  CHECK_THAT(import_error(model), Contains("the op Softmax of opset 12, which is supported in 13 to 27: /Softmax"));
+  ModelWriter model(6);
+  model.input("x", {"n", "m"}).node("/Add", "Add", {"x", "x"}, {"y"}).output("y");
+  CHECK_THAT(import_error(model),
+             Contains("the op Add of opset 6, which is supported in 7 to 27: /Add") &&
+                 Contains("export the model with opset 13 or newer, or convert it with onnx.version_converter"));
+  ModelWriter older(10);
+  older.input("x", {"n", "m"}).node("/Gelu", "Gelu", {"x"}, {"y"}).output("y");
+  CHECK_THAT(import_error(older), Contains("the op Gelu of opset 10, which is supported in 20 to 27: /Gelu"));
   CHECK_THAT(import_error(ModelWriter(99)), Contains("uses opset 99 of ai.onnx"));
 }
 

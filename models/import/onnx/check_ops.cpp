@@ -20,7 +20,11 @@ class Check {
     for (const NodeProto& node : nodes) this->node(node, opsets);
   }
 
-  void report(const std::string& file) const { parts_.report(file, "Lathe does not import", "import_unsupported"); }
+  void report(const std::string& file) const {
+    std::string_view hint;
+    if (has_older_) hint = "export the model with opset 13 or newer, or convert it with onnx.version_converter";
+    parts_.report(file, "Lathe does not import", "import_unsupported", hint);
+  }
 
  private:
   void add(const NodeProto& node, std::string part) { parts_.add(std::move(part), node_name(node)); }
@@ -34,6 +38,7 @@ class Check {
     const importing::OpRecord* const record = ops_.find(domain, node.op, version->second);
     if (!record) {
       const std::string known = ops_.versions(domain, node.op);
+      has_older_ = has_older_ || (domain.empty() && !known.empty() && version->second < 13);
       return add(node, known.empty() ? fmt::format("the op {}", name)
                                      : fmt::format("the op {} of opset {}, which is supported in {}", name,
                                                    version->second, known));
@@ -49,6 +54,7 @@ class Check {
   Functions functions_;
   const importing::OpTable& ops_;
   UnsupportedParts parts_;
+  bool has_older_ = false;  ///< an op of an older opset than those that are supported
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <cmath>
+
 #include "models/import/onnx/ops/op_functions.h"
 #include "models/import/onnx/ops/standard_ops.h"
 #include "models/import/onnx/tensor_data.h"
@@ -79,6 +81,37 @@ Results hann_window(const OpCall& call) { return window_op(call, {0.5, 0.5}); }
 Results hamming_window(const OpCall& call) { return window_op(call, {25.0 / 46, 21.0 / 46}); }
 Results blackman_window(const OpCall& call) { return window_op(call, {0.42, 0.5, 0.08}); }
 
+/// Triangles whose centers are at equal distances on the mel scale: [frequencies, bins].
+Results mel_weights(const OpCall& call) {
+  const auto number = [&](std::size_t i, std::string_view name) { return call.numbers(i, name).item(); };
+  const std::int64_t bins = call.integer(0, "num_mel_bins"), length = call.integer(1, "dft_length");
+  const double rate = number(2, "sample_rate"), low = number(3, "lower_edge_hertz"),
+               high = number(4, "upper_edge_hertz");
+  const DType dtype = dtype_of(call.integer("output_datatype", 1), call.node().location.place() + ": the result");
+  constexpr std::int64_t most = std::int64_t{1} << 24;
+  const std::int64_t rows = length / 2 + 1;
+  if (bins < 1 || length < 1 || bins > most || rows > most / bins || !(rate > 0) || !(low >= 0) || !(high > low))
+    call.fail("a size or a frequency is out of range", "import_operand");
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double first = mel(low), step = (mel(high) - first) / static_cast<double>(bins + 2);
+  const auto frequency = [&](std::int64_t i) {
+    const double hertz = 700 * (std::pow(10, (first + static_cast<double>(i) * step) / 2595) - 1);
+    return static_cast<std::int64_t>(std::floor(static_cast<double>(length + 1) * hertz / rate));
+  };
+  HostTensor weights(dtype, {rows, bins});
+  const auto set = [&](std::int64_t row, std::int64_t bin, std::int64_t part, std::int64_t whole) {
+    if (row >= rows) call.fail("upper_edge_hertz is above half of the sample rate", "import_operand");
+    weights.set(row * bins + bin, static_cast<double>(part) / static_cast<double>(whole));
+  };
+  for (std::int64_t i = 0; i < bins; ++i) {
+    const std::int64_t start = frequency(i), center = frequency(i + 1), end = frequency(i + 2);
+    if (start == center) set(center, i, 1, 1);
+    for (std::int64_t k = start; start < center && k <= center; ++k) set(k, i, k - start, center - start);
+    for (std::int64_t k = center; k < end; ++k) set(k, i, end - k, end - center);
+  }
+  return {Value::constant(std::move(weights))};
+}
+
 Results det_op(const OpCall& call) { return {importing::eliminate(call, call.tensor(0), {}).determinant}; }
 
 }  // namespace
@@ -91,6 +124,7 @@ std::span<const OpRecord> signal_ops() {
       {"HannWindow", 17, latest, "output_datatype periodic", hann_window},
       {"HammingWindow", 17, latest, "output_datatype periodic", hamming_window},
       {"BlackmanWindow", 17, latest, "output_datatype periodic", blackman_window},
+      {"MelWeightMatrix", 17, latest, "output_datatype", mel_weights},
       {"Det", 11, latest, "", det_op},
   };
   return records;

@@ -68,21 +68,29 @@ Results swish(const OpCall& call) {
   return {alpha == 1 ? silu(x) : x * sigmoid(x * alpha)};
 }
 
-Results softmax_op(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {softmax(x, call.axis(call.integer("axis", -1), x.rank()))};
-}
-Results log_softmax_op(const OpCall& call) {
-  const Tensor x = call.tensor(0);
-  return {log_softmax(x, call.axis(call.integer("axis", -1), x.rank()))};
-}
+Tensor softmax_of(const Tensor& x, int axis) { return softmax(x, axis); }
+Tensor log_softmax_of(const Tensor& x, int axis) { return log_softmax(x, axis); }
 
 /// 1 at the first maximum along an axis, 0 elsewhere.
-Results hardmax(const OpCall& call) {
+Tensor hardmax_of(const Tensor& x, int axis) {
+  const Tensor positions = x.graph().arange(x.size(axis), i64);
+  return (argmax(x, axis).unsqueeze(axis) == along_axis(positions, axis, x.rank())).to(x.dtype());
+}
+
+template <Tensor (*op)(const Tensor&, int)>
+Results along_one_axis(const OpCall& call) {
   const Tensor x = call.tensor(0);
-  const int axis = call.axis(call.integer("axis", -1), x.rank());
-  const Tensor positions = call.graph().arange(x.size(axis), i64);
-  return {(argmax(x, axis).unsqueeze(axis) == along_axis(positions, axis, x.rank())).to(x.dtype())};
+  return {op(x, call.axis(call.integer("axis", -1), x.rank()))};
+}
+
+/// Before opset 13, the dims from the axis on are one.
+template <Tensor (*op)(const Tensor&, int)>
+Results along_last_axes(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const int axis = call.axis(call.integer("axis", 1), x.rank());
+  if (axis == x.rank() - 1) return {op(x, axis)};
+  const Tensor rows = x.reshape({product(x.shape(), 0, axis), product(x.shape(), axis, x.rank())});
+  return {op(rows, 1).reshape(x.shape())};
 }
 
 }  // namespace
@@ -91,7 +99,7 @@ std::span<const OpRecord> activation_ops() {
   static constexpr OpRecord records[] = {
       {"Relu", 6, latest, "", relu_op},
       {"LeakyRelu", 6, latest, "alpha", leaky_relu_op},
-      {"PRelu", 9, latest, "", prelu},
+      {"PRelu", 7, latest, "", prelu},
       {"Elu", 6, latest, "alpha", elu_op},
       {"Celu", 12, latest, "alpha", celu_op},
       {"Selu", 6, latest, "alpha gamma", selu_op},
@@ -105,9 +113,12 @@ std::span<const OpRecord> activation_ops() {
       {"Shrink", 9, latest, "bias lambd", shrink},
       {"Gelu", 20, latest, "approximate", gelu_op},
       {"Swish", 24, latest, "alpha", swish},
-      {"Softmax", 13, latest, "axis", softmax_op},
-      {"LogSoftmax", 13, latest, "axis", log_softmax_op},
-      {"Hardmax", 13, latest, "axis", hardmax},
+      {"Softmax", 1, 12, "axis", along_last_axes<softmax_of>},
+      {"Softmax", 13, latest, "axis", along_one_axis<softmax_of>},
+      {"LogSoftmax", 1, 12, "axis", along_last_axes<log_softmax_of>},
+      {"LogSoftmax", 13, latest, "axis", along_one_axis<log_softmax_of>},
+      {"Hardmax", 1, 12, "axis", along_last_axes<hardmax_of>},
+      {"Hardmax", 13, latest, "axis", along_one_axis<hardmax_of>},
   };
   return records;
 }

@@ -90,14 +90,18 @@ Tensor padded_with(const Tensor& x, int axis, const Dim& low, const Dim& high, c
 
 Results pad_op(const OpCall& call) {
   Tensor x = call.tensor(0);
-  const std::vector<Dim> pads = call.dims(1, "pads");
+  std::vector<Dim> pads;
+  if (call.has("pads"))  // before opset 11
+    for (const std::int64_t size : call.integers("pads")) pads.emplace_back(size);
+  else
+    pads = call.dims(1, "pads");
   Ints axes;
   for (int i = 0; i < x.rank(); ++i) axes.push_back(i);
   if (call.has(3)) axes = axes_from_front(call, call.integers(3, "axes"), x.rank());
   if (pads.size() != 2 * axes.size())
     call.fail(fmt::format("{} pads for {} axes", pads.size(), axes.size()), "import_operand");
   const PadMode mode = pad_mode(call.text("mode", "constant"), call);
-  Number value = 0;
+  Number value = call.real("value", 0);
   if (call.has(2) && !call.operand(2).shape().numel().is(1))
     call.fail("constant_value has more than one element", "import_operand");
   const bool is_computed = call.has(2) && !call.operand(2).numbers();
@@ -148,6 +152,7 @@ std::span<const OpRecord> joining_ops() {
       {"Split", 2, 12, "axis split", split_op, Moves::first},
       {"Split", 13, 17, "axis", split_op, Moves::first},
       {"Split", 18, latest, "axis num_outputs", split_op, Moves::first},
+      {"Pad", 2, 10, "mode pads value", pad_op},
       {"Pad", 11, latest, "mode", pad_op},
       {"CenterCropPad", 18, latest, "axes", center_crop_pad},
   };

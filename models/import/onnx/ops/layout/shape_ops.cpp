@@ -85,7 +85,7 @@ std::span<const OpRecord> shape_ops() {
       {"Shape", 15, latest, "start end", shape_op},
       {"Size", 1, latest, "", size_op},
       {"Identity", 1, latest, "", identity},
-      {"Cast", 9, latest, "to saturate round_mode", cast_op, Moves::none, folded_cast_to},
+      {"Cast", 6, latest, "to saturate round_mode", cast_op, Moves::none, folded_cast_to},
       {"CastLike", 15, latest, "saturate round_mode", cast_like, Moves::none, folded_cast_like},
       {"BitCast", 26, latest, "to", bit_cast},
       {"Dropout", 7, 11, "ratio seed", dropout_op},

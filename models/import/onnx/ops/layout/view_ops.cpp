@@ -111,11 +111,22 @@ std::vector<Dim> bounds_of(const OpCall& call, std::size_t i, std::string_view n
   return bounds;
 }
 
+/// Before opset 10, the bounds are attributes.
+std::vector<Dim> bounds_of(const OpCall& call, const char* name) {
+  std::vector<Dim> bounds;
+  for (const std::int64_t bound : call.integers(name))
+    bounds.emplace_back(std::max(bound, -std::numeric_limits<std::int64_t>::max()));
+  return bounds;
+}
+
 Results slice_op(const OpCall& call) {
   Tensor x = call.tensor(0);
-  const std::vector<Dim> starts = bounds_of(call, 1, "starts"), ends = bounds_of(call, 2, "ends");
+  const bool has_attributes = call.has("starts");
+  const std::vector<Dim> starts = has_attributes ? bounds_of(call, "starts") : bounds_of(call, 1, "starts"),
+                         ends = has_attributes ? bounds_of(call, "ends") : bounds_of(call, 2, "ends");
   Ints axes(starts.size());
   std::iota(axes.begin(), axes.end(), 0);
+  if (call.has("axes")) axes = axes_from_front(call, call.integers("axes"), x.rank());
   if (call.has(3)) axes = axes_from_front(call, call.integers(3, "axes"), x.rank());
   const Ints steps = call.has(4) ? call.integers(4, "steps") : Ints(starts.size(), 1);
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
@@ -195,6 +206,7 @@ std::span<const OpRecord> view_ops() {
       {"Flatten", 1, latest, "axis", flatten_op, Moves::first},
       {"Expand", 8, latest, "", expand_op, Moves::first},
       {"Tile", 6, latest, "", tile, Moves::first},
+      {"Slice", 1, 9, "axes ends starts", slice_op, Moves::first},
       {"Slice", 10, latest, "", slice_op, Moves::first},
       {"DepthToSpace", 1, 10, "blocksize", depth_to_space},
       {"DepthToSpace", 11, latest, "blocksize mode", depth_to_space},

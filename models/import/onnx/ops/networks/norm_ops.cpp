@@ -87,6 +87,12 @@ Results batch_norm(const OpCall& call) {
   return {normalized(mean, variance), running(3, mean), running(4, variance)};
 }
 
+/// Before opset 9, statistics may be those of each place in a channel.
+Results old_batch_norm(const OpCall& call) {
+  if (!call.flag("spatial", true)) call.fail("the attribute spatial is 0", "import_attribute");
+  return batch_norm(call);
+}
+
 /// x / (bias + alpha / size * sum of squares over `size` neighbouring channels)^beta
 Results local_response_norm(const OpCall& call) {
   const Tensor x = call.tensor(0);
@@ -127,6 +133,7 @@ std::span<const OpRecord> norm_ops() {
       {"GroupNormalization", 18, 20, "epsilon num_groups", group_norm_op},
       {"GroupNormalization", 21, latest, "epsilon num_groups stash_type", group_norm_op},
       {"InstanceNormalization", 6, latest, "epsilon", instance_norm},
+      {"BatchNormalization", 7, 8, "epsilon momentum spatial", old_batch_norm},
       {"BatchNormalization", 9, 13, "epsilon momentum", batch_norm},
       {"BatchNormalization", 14, latest, "epsilon momentum training_mode", batch_norm},
       {"LRN", 1, latest, "alpha beta bias size", local_response_norm},

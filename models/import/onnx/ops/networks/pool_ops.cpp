@@ -144,9 +144,9 @@ Results global_lp(const OpCall& call) {
 
 std::span<const OpRecord> pool_ops() {
   static constexpr OpRecord records[] = {
-      {"MaxPool", 8, latest, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", max_pool},
+      {"MaxPool", 1, latest, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", max_pool},
       {"MaxUnpool", 9, latest, "kernel_shape pads strides", max_unpool},
-      {"AveragePool", 7, 18, "auto_pad ceil_mode count_include_pad kernel_shape pads strides", average_pool},
+      {"AveragePool", 1, 18, "auto_pad ceil_mode count_include_pad kernel_shape pads strides", average_pool},
       {"AveragePool", 19, latest, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
        average_pool},
       {"LpPool", 2, 17, "auto_pad kernel_shape p pads strides", lp_pool},

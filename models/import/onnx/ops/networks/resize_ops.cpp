@@ -25,7 +25,9 @@ struct ResizedAxis : importing::KnownResize {
 };
 
 ResizeOptions resize_options(const OpCall& call) {
-  ResizeOptions o{call.text("mode", "nearest"), call.text("coordinate_transformation_mode", "half_pixel"),
+  const bool is_old = call.version() < 11;  // without these attributes
+  ResizeOptions o{call.text("mode", "nearest"),
+                  call.text("coordinate_transformation_mode", is_old ? "asymmetric" : "half_pixel"),
                   call.text("nearest_mode", "round_prefer_floor")};
   o.antialias = call.flag("antialias", false);
   o.excludes_outside = call.flag("exclude_outside", false);
@@ -96,9 +98,13 @@ void take_sizes(const OpCall& call, std::vector<ResizedAxis>& all) {
   }
 }
 
+/// The operand of the scales; before opset 11 it is the only one, and before opset 9 an attribute.
+std::size_t scales_operand(const OpCall& call) { return call.version() < 11 ? 1 : 2; }
+
 void take_scales(const OpCall& call, std::vector<ResizedAxis>& axes) {
   call.ignore({"keep_aspect_ratio_policy"});  // of sizes alone
-  const std::vector<double> scales = call.numbers(2, "scales").values();
+  const auto* const given = call.find<std::vector<double>>("scales");
+  const std::vector<double> scales = given ? *given : call.numbers(scales_operand(call), "scales").values();
   if (scales.size() != axes.size()) call.fail("scales and axes differ in number", "import_operand");
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (!(scales[i] > 0)) call.fail("a scale is not positive", "import_operand");
@@ -130,8 +136,9 @@ std::vector<ResizedAxis> resized_axes(const OpCall& call, const Tensor& x, const
     axes.back().size = size;
   }
   const bool has_sizes = call.has(3);
-  if (has_sizes == (call.has(2) && call.operand(2).shape().numel() != Dim(0)))
-    call.fail("one of scales and sizes is given", "import_operand");
+  const std::size_t scales = scales_operand(call);
+  const bool has_scales = call.has("scales") || (call.has(scales) && call.operand(scales).shape().numel() != Dim(0));
+  if (has_sizes == has_scales) call.fail("one of scales and sizes is given", "import_operand");
   if (has_sizes)
     take_sizes(call, axes);
   else
@@ -192,10 +199,11 @@ Tensor stretched(const OpCall& call, const Tensor& x, const ResizeOptions& o, co
 
 Results resize_op(const OpCall& call) {
   const Tensor x = call.tensor(0);
-  const ResizeOptions o = resize_options(call);
+  ResizeOptions o = resize_options(call);
   if (!is_float(x.dtype()) && o.mode != "nearest") call.fail("integers are resized in the mode nearest only");
   Tensor y = x;
   for (const ResizedAxis& a : resized_axes(call, x, o)) {
+    if (call.version() < 11) o.nearest = a.scale < 1 ? "ceil" : "floor";
     const bool is_whole = a.roi_start == 0 && a.roi_end == 1;
     if (a.factor != 0 || !a.copies.is(0) || !a.parts.is(0))
       y = stretched(call, y, o, a);
@@ -209,6 +217,9 @@ Results resize_op(const OpCall& call) {
 
 std::span<const OpRecord> resize_ops() {
   static constexpr OpRecord records[] = {
+      {"Upsample", 7, 8, "mode scales", resize_op},
+      {"Upsample", 9, 9, "mode", resize_op},
+      {"Resize", 10, 10, "mode", resize_op},
       {"Resize", 11, 17,
        "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode nearest_mode",
        resize_op},
