@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "frontend/graph.h"
 #include "models/import/ops/elementwise_functions.h"
@@ -37,6 +38,20 @@ Reflected reflected(const Tensor& x) {
 /// finite gradients: branches that are not taken must not make a gradient NaN.
 Tensor half_turns(const Tensor& x, const Tensor& is_left) { return where(is_left, x - round(x), 0.5) * pi; }
 
+/// Returns a derivative of c = cot(pi x) with respect to x, a polynomial of c: d/dx p(c) = -pi (1 + c^2) p'(c).
+std::vector<double> cotangent_derivative(int order) {
+  std::vector<double> p{0, 1};
+  for (int n = 0; n < order; ++n) {
+    std::vector<double> next(p.size() + 1);
+    for (std::size_t i = 1; i < p.size(); ++i) {
+      next[i - 1] -= pi * static_cast<double>(i) * p[i];
+      next[i + 1] -= pi * static_cast<double>(i) * p[i];
+    }
+    p = next;
+  }
+  return p;
+}
+
 }  // namespace
 
 Tensor lgamma(const Tensor& a) {
@@ -65,6 +80,34 @@ Tensor digamma(const Tensor& a) {
     const Tensor angle = half_turns(given, at.is_left), left = y - cos(angle) / sin(angle) * pi;
     const Tensor is_pole = (given < 0.0) & (given == floor(given));
     return where(is_pole, nan, where(at.is_left, left, y));
+  });
+}
+
+/// The sum of (x + k)^-(n+1) over k, from shift on by the formula of Euler and Maclaurin, times n!. Below 1/2 it is
+/// reflected.
+Tensor polygamma(const Tensor& a, int order) {
+  return wider(a, [&](const Tensor& given) {
+    // B(2j) / (2j)!
+    static constexpr double bernoulli[] = {
+        1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160, -691.0 / 1307674368000, 1.0 / 74724249600};
+    const Reflected at = reflected(given);
+    const Tensor is_small = at.x < shift, low = minimum(at.x, shift);
+    const auto power = [&](const Tensor& x) { return pow(x, -static_cast<double>(order + 1)); };
+    Tensor terms = power(low);
+    for (int k = 1; k < shift; ++k) terms = terms + power(low + k);
+    const Tensor w = where(is_small, at.x + shift, at.x);
+    std::vector<double> series;
+    double rising = order + 1;  // (n+1) (n+2) .. (n+2j-1)
+    for (int j = 1; j <= static_cast<int>(std::size(bernoulli)); ++j) {
+      series.push_back(bernoulli[j - 1] * rising);
+      rising *= static_cast<double>(order + 2 * j) * (order + 2 * j + 1);
+    }
+    const Tensor tail = w / order + 0.5 + polynomial(square(reciprocal(w)), series) / w;
+    const Tensor sum = (tail * power(w) + where(is_small, terms, 0)) * std::tgamma(order + 1);
+    const Tensor y = order % 2 == 0 ? -sum : sum;
+    const Tensor angle = half_turns(given, at.is_left);
+    const Tensor turned = polynomial(cos(angle) / sin(angle), cotangent_derivative(order)) * -pi;
+    return where(at.is_left, order % 2 == 0 ? turned + y : turned - y, y);
   });
 }
 

@@ -10,6 +10,9 @@ namespace lathe::importing {
 Tensor lgamma(const Tensor& a);
 /// The derivative of log(gamma(x)): -inf at 0, NaN at -1, -2, ..
 Tensor digamma(const Tensor& a);
+/// The derivative of digamma of an order from 1 to most_polygamma; infinite or NaN at 0, -1, ..
+Tensor polygamma(const Tensor& a, int order);
+inline constexpr int most_polygamma = 10;
 /// The x with erf(x) = a; infinite at -1 and 1, NaN beyond them.
 Tensor erfinv(const Tensor& a);
 

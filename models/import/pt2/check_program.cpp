@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "ir/support/reports/unsupported_parts.h"
+#include "models/import/pt2/program/effects.h"
 
 namespace lathe::pt2 {
 
@@ -55,8 +56,7 @@ class Check {
   void report(const std::string& file) const {
     std::string_view hint;
     if (has_mutation_) hint = "call run_decompositions() on the exported program, which replaces such ops";
-    if (has_token_)  // checks of linear algebra, for example
-      hint = "save the exported program without run_decompositions(), which adds tokens to ops with checks of values";
+    if (has_token_) hint = "tokens order the effects of ops: remove such ops before the export";
     parts_.report(file, "Lathe does not import", "import_unsupported", hint);
   }
 
@@ -98,7 +98,10 @@ class Check {
     }
     const auto [domain, name] = op_of(node.target);
     const OpRecord* const record = find_op(ops_, node.target);
-    if (!record) return parts_.add(fmt::format("the op {}.{}", domain, name), node_path(node));
+    if (!record) {
+      const auto [called_domain, called] = op_of(called_op(node));  // the op that a token is given to
+      return parts_.add(fmt::format("the op {}.{}", called_domain, called), node_path(node));
+    }
     if (writes_in_place(node, *record))
       write(node, owners);
     else

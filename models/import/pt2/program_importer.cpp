@@ -187,6 +187,7 @@ void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodeP
   }
   const auto& reads = accesses_.reads.at(&graph);
   for (const std::string& result : results) source.results.push_back(!result.empty() && reads.contains(result));
+  if (record->name == "as_strided") require_row_major(graph, node);
   std::vector<Value> given = operands(values, graph, node, *record, source);
   add_attributes(values, node, *record, source);
   assertions_.note(node, given);
@@ -203,6 +204,20 @@ void ProgramImporter::add_op(Values& values, const GraphPart& graph, const NodeP
       check_type(node, results[i], meta->second, built[i]);
     define(values, results[i], std::move(built[i]));
   }
+}
+
+void ProgramImporter::require_row_major(const GraphPart& graph, const NodePart& node) const {
+  const auto meta = graph.tensors.find(node.arguments.empty() ? "" : node.arguments[0].value.text);
+  bool is_row_major = meta != graph.tensors.end() && meta->second.offset == SizeText(std::int64_t{0});
+  Dim step = 1;
+  for (std::size_t i = is_row_major ? meta->second.sizes.size() : 0; i-- > 0 && is_row_major;) {
+    const std::optional<Dim> size = dims_.dim(meta->second.sizes[i]), stride = dims_.dim(meta->second.strides[i]);
+    is_row_major = size && stride && (size->is(1) || stride->unnamed() == step);
+    if (size) step = step * size->unnamed();
+  }
+  if (!is_row_major)
+    fail(node, "the operand is a part of its storage, or not in row-major order", "import_unsupported",
+         "call contiguous() before as_strided()");
 }
 
 void ProgramImporter::check_type(const NodePart& node, const std::string& name, const TensorMeta& meta,

@@ -60,6 +60,8 @@ class ProgramImporter {
   /// Replaces the values that an op writes in place by its result.
   void replace_written(Values& values, const GraphPart& graph, const NodePart& node, const WrittenValues& written);
   std::string add_scatter(Values& values, const GraphPart& graph, const NodePart& slice, const std::string& part);
+  /// Throws UserError [import_unsupported] unless operand 0 of a node has all elements of its storage in order.
+  void require_row_major(const GraphPart& graph, const NodePart& node) const;
   /// Throws UserError [import_file] if a result does not have the dtype and the sizes in the file.
   void check_type(const NodePart& node, const std::string& name, const TensorMeta& meta,
                   const importing::Value& value) const;

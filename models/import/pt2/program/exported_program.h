@@ -60,6 +60,7 @@ struct Argument {
     layout,
     harmless,  ///< a device or a memory format, which have no effect on elements
     graph,
+    op,    ///< the name of an op, such as the one that with_effects calls
     other  ///< a kind that no supported op takes
   };
   Kind kind = Kind::none;

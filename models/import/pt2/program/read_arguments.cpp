@@ -89,6 +89,12 @@ Argument read_text(const JsonFields& json) {
   return argument;
 }
 
+Argument read_op(const JsonFields& json) {
+  Argument argument{.kind = Kind::op};
+  argument.text = json.text();
+  return argument;
+}
+
 Argument read_real(const JsonFields& json) {
   Argument argument{.kind = Kind::real};
   argument.real = json.real();
@@ -136,6 +142,7 @@ constexpr Reader readers[] = {
     {"as_memory_format", [](const JsonFields&) { return Argument{.kind = Kind::harmless}; }},
     {"as_device", [](const JsonFields&) { return Argument{.kind = Kind::harmless}; }},
     {"as_graph", read_subgraph},
+    {"as_operator", read_op},
 };
 
 SizeText read_size(const JsonFields& json) {

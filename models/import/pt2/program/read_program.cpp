@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/support/error.h"
+#include "models/import/pt2/program/effects.h"
 #include "models/import/pt2/program/read_arguments.h"
 #include "models/import/pt2/program/tree_names.h"
 #include "runtime/files/strict_json.h"
@@ -132,6 +133,7 @@ ExportedProgram read_program(std::string_view text, const std::string& where) {
     return output.kind == OutputSpec::Kind::user || output.kind == OutputSpec::Kind::loss;
   });
   program.output_names = read_output_names(module.at("module_call_graph"), static_cast<std::size_t>(users));
+  remove_effects(program);
   return program;
 }
 

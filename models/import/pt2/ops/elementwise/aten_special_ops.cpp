@@ -51,12 +51,22 @@ Results multivariate_lgamma(const OpCall& call) {
   return {sum};
 }
 
+Results polygamma_op(const OpCall& call) {
+  const std::int64_t order = call.integer("n");
+  constexpr int most = importing::most_polygamma;
+  if (order < 0 || order > most)
+    call.fail(fmt::format("the argument n is {}, not 0 to {}", order, most), "import_attribute");
+  const Tensor x = float_operand(call);
+  return {order == 0 ? importing::digamma(x) : importing::polygamma(x, static_cast<int>(order))};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_special_ops() {
   static constexpr OpRecord records[] = {
       aten("lgamma", "self", "", special<importing::lgamma>),
       aten("digamma", "self", "", special<importing::digamma>),
+      aten("polygamma", "self", "n", polygamma_op),
       aten("mvlgamma", "self", "p", multivariate_lgamma),
       aten("erfinv", "self", "", special<importing::erfinv>),
       aten("i0", "self", "", special<bessel<0, false>>),

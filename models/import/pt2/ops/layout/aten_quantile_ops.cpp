@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "frontend/ops/derived_ops.h"
+#include "frontend/ops/loops/loops.h"
 #include "models/import/pt2/ops/aten_ops.h"
 #include "models/import/pt2/ops/layout/reduced_dims.h"
 
@@ -82,33 +83,62 @@ Results kth_value(const OpCall& call) {
   return {at(ranked.values).to(call.dtype(0)), at(ranked.indices)};
 }
 
-/// Elements of the order at fractions q of its length, [] or [Q], which is dim 0 of the result. Between two elements
-/// it is interpolated. A NaN makes the result NaN.
-Results quantile(const OpCall& call) {
+/// The element that occurs most often, the smallest of several, and the position of the last one that equals it. Each
+/// NaN counts as an element of its own.
+Results most_frequent(const OpCall& call) {
+  const OrderedDim line = ordered_dim(call, true);
+  const auto [values, positions] = sort(line.x, line.axis);
+  const Dim size = values.size(line.axis).unnamed();
+  const Tensor before = values.roll(1, line.axis);
+  const Tensor numbers = along_axis(call.graph().arange(size, i64), line.axis, values.rank());
+  const Tensor starts = where((values != before) | (numbers == 0), numbers, 0);  // of runs of equal elements
+  // The start of the own run is the largest one so far.
+  const Tensor first = scan({starts.transpose(0, line.axis).select(0, 0)}, {starts.transpose(0, line.axis)},
+                            [](std::span<const Tensor> latest, std::span<const Tensor> start) {
+                              const Tensor larger = maximum(latest[0], start[0]);
+                              return LoopStep{{larger}, {larger}};
+                            })
+                           .outputs[0]
+                           .transpose(0, line.axis);
+  const Tensor rank = argmax(numbers - first, line.axis).unsqueeze(line.axis);
+  const Tensor at = take_along(positions, rank, line.axis), found = take_along(line.x, at, line.axis);
+  const auto kept = [&](const Tensor& y) { return line.keeps ? y : y.squeeze(line.axis); };
+  return {kept(found).to(call.dtype(0)), kept(at)};
+}
+
+/// Elements of the order at ranks that need not be whole, both along the last dim.
+Tensor interpolated(const OpCall& call, const Tensor& sorted, const Tensor& rank) {
   const std::string mode = call.text("interpolation", "linear");
+  const auto at = [&](const Tensor& position) {
+    return rank.rank() == 1 ? gather(sorted, position.to(i64), -1) : take_along(sorted, position.to(i64), -1);
+  };
+  if (mode == "linear") {
+    const Tensor low = rank.floor(), below = at(low), above = at(rank.ceil());
+    return below + (above - below) * (rank - low);
+  }
+  if (mode == "midpoint") return (at(rank.floor()) + at(rank.ceil())) * 0.5;
+  if (mode == "lower") return at(rank.floor());
+  if (mode == "higher") return at(rank.ceil());
+  if (mode != "nearest") call.fail(fmt::format("the argument interpolation is '{}'", mode), "import_attribute");
+  return at(rank.round());
+}
+
+/// Elements of the order at fractions q of its length, [] or [Q], which is dim 0 of the result. Between two elements
+/// it is interpolated. A NaN makes the result NaN, or is left out.
+Results quantile(const OpCall& call, bool skips_nan) {
   const bool keeps_all = !call.has("dim") && call.flag("keepdim", false);
   const OrderedDim line = ordered_dim(call, false);
   const Tensor& x = line.x;
   if (!is_float(x.dtype())) call.fail(fmt::format("quantiles of {}", name(x.dtype())), "import_dtype");
   const Tensor q = operand_as(call, 1, x.dtype());
   if (q.rank() > 1) call.fail("q has more than one dim", "import_operand");
-  const Tensor last = call.graph().dim_value(x.size(line.axis)).to(x.dtype()) - 1.0;
-  const Tensor rank = as_vector(q) * last;
-  const Tensor sorted = sort(x, line.axis).values.transpose(line.axis, -1);  // the dim is the last one
-  const auto at = [&](const Tensor& position) { return gather(sorted, position.to(i64), -1); };
-  Tensor y;
-  if (mode == "linear") {
-    const Tensor low = rank.floor(), below = at(low), above = at(rank.ceil());
-    y = below + (above - below) * (rank - low);
-  } else if (mode == "midpoint") {
-    y = (at(rank.floor()) + at(rank.ceil())) * 0.5;
-  } else if (mode == "lower" || mode == "higher" || mode == "nearest") {
-    y = at(mode == "lower" ? rank.floor() : mode == "higher" ? rank.ceil() : rank.round());
-  } else {
-    call.fail(fmt::format("the argument interpolation is '{}'", mode), "import_attribute");
-  }
-  const Tensor has_nan = isnan(x).any(line.axis, true).transpose(line.axis, -1);
-  y = where(has_nan, std::numeric_limits<double>::quiet_NaN(), y);
+  const Tensor is_nan = isnan(x).transpose(line.axis, -1);  // the dim is the last one
+  Tensor count = call.graph().dim_value(x.size(line.axis)).to(x.dtype());
+  if (skips_nan) count = (~is_nan).to(x.dtype()).sum(-1, true);
+  const Tensor rank = as_vector(q) * (skips_nan ? maximum(count - 1.0, 0) : count - 1.0);
+  const Tensor sorted = sort(x, line.axis).values.transpose(line.axis, -1);
+  Tensor y = interpolated(call, sorted, rank);
+  if (!skips_nan) y = where(is_nan.any(-1, true), std::numeric_limits<double>::quiet_NaN(), y);
   // [.., Q] -> [Q, .., 1, ..]
   Tensor result = y.unsqueeze(0).transpose(0, -1).transpose(line.axis + 1, -1);
   if (!line.keeps) result = result.squeeze(line.axis + 1);
@@ -116,6 +146,9 @@ Results quantile(const OpCall& call) {
     for (int i = 0; i < call.operand(0).rank(); ++i) result = result.unsqueeze(-1);
   return {q.rank() == 0 ? result.squeeze(0) : result};
 }
+
+Results plain_quantile(const OpCall& call) { return quantile(call, false); }
+Results nan_quantile(const OpCall& call) { return quantile(call, true); }
 
 /// The number of boundaries, sorted along their last dim, below each element, or not above it.
 Tensor places(const OpCall& call, const Tensor& x, const Tensor& boundaries) {
@@ -147,8 +180,11 @@ std::span<const OpRecord> aten_quantile_ops() {
       aten("nanmedian", "self", "", nan_median_of_all),
       aten("nanmedian.dim", "self", "dim keepdim", nan_median_along),
       aten("kthvalue", "self k", "dim keepdim", kth_value),
-      aten("quantile", "self q", "dim keepdim interpolation", quantile),
-      aten("quantile.scalar", "self q", "dim keepdim interpolation", quantile),
+      aten("mode", "self", "dim keepdim", most_frequent),
+      aten("quantile", "self q", "dim keepdim interpolation", plain_quantile),
+      aten("quantile.scalar", "self q", "dim keepdim interpolation", plain_quantile),
+      aten("nanquantile", "self q", "dim keepdim interpolation", nan_quantile),
+      aten("nanquantile.scalar", "self q", "dim keepdim interpolation", nan_quantile),
       aten("bucketize.Tensor", "self boundaries", "out_int32 right", bucketize),
       aten("bucketize.Scalar", "self boundaries", "out_int32 right", bucketize),
       aten("searchsorted.Tensor", "sorted_sequence self", "out_int32 right side", search_sorted),

@@ -173,6 +173,45 @@ Results unfold_op(const OpCall& call) {
                    {.size = call.integer("size"), .step = call.integer("step")})};
 }
 
+/// Returns the dims in the order of their strides, from the outermost, if they are those of contiguous memory in that
+/// order; nothing otherwise.
+std::optional<Ints> memory_order(const std::vector<Dim>& sizes, const std::vector<Dim>& strides) {
+  Ints order;
+  Dim step = 1;
+  while (order.size() < sizes.size()) {
+    std::size_t next = 0;
+    const auto is_next = [&](std::size_t i) {
+      const bool is_placed = std::ranges::find(order, static_cast<std::int64_t>(i)) != order.end();
+      return !is_placed && (sizes[i].is(1) || strides[i].unnamed() == step);
+    };
+    while (next < sizes.size() && !is_next(next)) ++next;
+    if (next == sizes.size()) return std::nullopt;
+    order.push_back(static_cast<std::int64_t>(next));
+    step = step * sizes[next].unnamed();
+  }
+  std::ranges::reverse(order);
+  return order;
+}
+
+/// The elements of the storage at offset + the sum of index * stride. The operand is all of its storage, in row-major
+/// order, which the importer checks. A permutation is a view; others, such as windows that overlap, are lookups.
+Results as_strided(const OpCall& call) {
+  const Tensor x = call.tensor(0);
+  const std::vector<Dim> sizes = call.dims(1, "the sizes"), strides = call.dims(2, "the strides");
+  const Dim offset = size_operand(call, 3, "storage_offset", 0);
+  if (sizes.size() != strides.size()) call.fail("sizes and strides differ in number", "import_operand");
+  if (const auto order = memory_order(sizes, strides); order && offset.is(0)) {
+    Shape memory;
+    for (const std::int64_t dim : *order) memory.push_back(sizes[static_cast<std::size_t>(dim)]);
+    if (memory.numel().unnamed() == x.shape().numel().unnamed())
+      return {x.reshape(memory).permute(inverse_order(*order))};
+  }
+  Tensor at = call.graph().dim_value(offset);
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    at = at.unsqueeze(-1) + call.graph().arange(sizes[i], i64) * call.graph().dim_value(strides[i]);
+  return {gather(as_vector(x), at)};
+}
+
 }  // namespace
 
 std::span<const OpRecord> aten_view_ops() {
@@ -208,6 +247,7 @@ std::span<const OpRecord> aten_view_ops() {
       aten("slice.Tensor", "self start end", "dim step", slice_op, Moves::first),
       aten("narrow", "self start length", "dim", narrow, Moves::first),
       aten("select.int", "self index", "dim", select_op, Moves::first),
+      aten("as_strided", "self size stride storage_offset", "", as_strided),
       aten("roll", "self shifts", "dims", roll_op),
       aten("unfold", "self", "dimension size step", unfold_op),
   };

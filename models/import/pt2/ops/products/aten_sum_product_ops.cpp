@@ -42,13 +42,13 @@ Results einsum_op(const OpCall& call) {
 
 Results outer_op(const OpCall& call) {
   const DType dtype = promoted(call, {0, 1});
-  return {operand_as(call, 0, dtype).unsqueeze(1) * operand_as(call, 1, dtype).unsqueeze(0)};
+  return {elementwise_product(operand_as(call, 0, dtype).unsqueeze(1), operand_as(call, 1, dtype).unsqueeze(0))};
 }
 
 /// The sum over the last dims of both: [.., k], [.., k] -> [.., ..].
 Results inner_op(const OpCall& call) {
   const Tensor a = call.tensor(0), b = call.tensor(1);
-  if (a.rank() == 0 || b.rank() == 0) return {a * b};
+  if (a.rank() == 0 || b.rank() == 0) return {elementwise_product(a, b)};
   Shape shape;
   for (int i = 0; i + 1 < a.rank(); ++i) shape.push_back(a.size(i));
   for (int i = 0; i + 1 < b.rank(); ++i) shape.push_back(b.size(i));
@@ -80,7 +80,7 @@ Results kronecker_product(const OpCall& call) {
     a = a.unsqueeze(i);
     b = b.unsqueeze(i - 1);
   }
-  return {(a * b).reshape(shape)};
+  return {elementwise_product(a, b).reshape(shape)};
 }
 
 /// Returns all axes but the given ones.
@@ -139,7 +139,10 @@ Results matrix_power(const OpCall& call) {
 
 /// The vector product along a dim of 3 elements.
 Tensor cross_along(const Tensor& a, const Tensor& b, int axis) {
-  return a.roll(-1, axis) * b.roll(-2, axis) - a.roll(-2, axis) * b.roll(-1, axis);
+  const auto cross = [&](const Tensor& x, const Tensor& y) {
+    return x.roll(-1, axis) * y.roll(-2, axis) - x.roll(-2, axis) * y.roll(-1, axis);
+  };
+  return widened(cross, a, b);
 }
 Results cross_op(const OpCall& call) {
   const Tensor a = call.tensor(0), b = call.tensor(1);

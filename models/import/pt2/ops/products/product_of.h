@@ -5,6 +5,12 @@
 
 namespace lathe::pt2 {
 
+/// Returns the products of elements; those of bytes wrap, and those of bools are both.
+inline Tensor elementwise_product(const Tensor& a, const Tensor& b) {
+  if (a.dtype() == boolean && b.dtype() == boolean) return a & b;
+  return widened([](const Tensor& x, const Tensor& y) { return x * y; }, a, b);
+}
+
 /// Returns the matrix product. Products of integers are computed in f64, exactly below 2^53.
 inline Tensor product_of(const Tensor& a, const Tensor& b) {
   const auto product = [](const Tensor& x, const Tensor& y) { return matmul(x, y); };
