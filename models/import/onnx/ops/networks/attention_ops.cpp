@@ -55,18 +55,33 @@ Tensor mask_of(const OpCall& call, const Dim& keys) {
   return padded(mask, mask.rank() - 1, 0, missing, hidden);
 }
 
-/// bool [S, T]: query i sees keys up to past + i.
-Tensor causal_mask_of(const OpCall& call, const AttentionParts& parts) {
-  const Tensor rows = call.graph().arange(parts.q.size(2), i64) + call.graph().dim_value(parts.past);
-  return call.graph().arange(parts.k.size(2), i64) <= rows.unsqueeze(1);
+/// The number of keys before the own one of each query, i64 [S, 1] or [B, 1, S, 1]. The queries are the last ones of
+/// a cache whose lengths are operand 6.
+Tensor positions_of(const OpCall& call, const AttentionParts& parts, const std::optional<Tensor>& lengths) {
+  const Dim queries = parts.q.size(2).unnamed();
+  const Tensor rows = call.graph().arange(queries, i64).unsqueeze(1);
+  if (lengths && !call.has(4)) return rows + (*lengths - call.graph().dim_value(queries));
+  return rows + call.graph().dim_value(parts.past);
+}
+
+bool has_window(const OpCall& call) {
+  return call.integer("left_window_size", -1) >= 0 || call.integer("right_window_size", -1) >= 0;
 }
 
 Tensor with_masks(const OpCall& call, const AttentionParts& parts, Tensor scores) {
+  const Tensor keys = call.graph().arange(parts.k.size(2), i64);
+  std::optional<Tensor> lengths;
+  if (call.has(6)) lengths = call.tensor(6).to(i64).reshape({parts.q.size(0), 1, 1, 1});
   if (call.has(3)) scores = with_mask(scores, mask_of(call, parts.k.size(2)));
-  if (call.flag("is_causal", false)) scores = with_mask(scores, causal_mask_of(call, parts));
-  if (!call.has(6)) return scores;
-  const Tensor lengths = call.tensor(6).to(i64).reshape({parts.q.size(0), 1, 1, 1});
-  return with_mask(scores, call.graph().arange(parts.k.size(2), i64) < lengths);
+  const bool is_causal = call.flag("is_causal", false);
+  if (is_causal || has_window(call)) {
+    const Tensor own = positions_of(call, parts, lengths);
+    const std::int64_t left = call.integer("left_window_size", -1), right = call.integer("right_window_size", -1);
+    if (is_causal) scores = with_mask(scores, keys <= own);
+    if (left >= 0) scores = with_mask(scores, keys >= own - left);
+    if (right >= 0) scores = with_mask(scores, keys <= own + right);
+  }
+  return lengths ? with_mask(scores, keys < *lengths) : scores;
 }
 
 /// The result [B, h, S, e] in the layout of the query.
@@ -74,12 +89,13 @@ Tensor in_layout_of_query(const OpCall& call, const Tensor& y) {
   return call.operand(0).rank() == 3 ? merged_heads(y) : y;
 }
 
-/// Whether Lathe's attention has all that the node has: no cap, no past before a causal mask, no lengths, and only
-/// the first result.
+/// Whether Lathe's attention has all that the node has: no cap, no past before a causal mask, no window, no lengths,
+/// and only the first result.
 bool is_plain(const OpCall& call, const AttentionParts& parts) {
   const bool is_causal = call.flag("is_causal", false);
   const bool has_mask = call.has(3), is_whole = !has_mask || call.operand(3).rank() >= 2;
   if (call.has(6) || call.reads(1) || call.reads(2) || call.reads(3) || !is_whole) return false;
+  if (has_window(call)) return false;
   if (call.real("softcap", 0) > 0 || call.has("softmax_precision") || (is_causal && !parts.past.is(0))) return false;
   if (!has_mask) return true;
   const DType dtype = call.operand(3).dtype();
@@ -89,10 +105,12 @@ bool is_plain(const OpCall& call, const AttentionParts& parts) {
 Tensor plain_attention(const OpCall& call, const AttentionParts& parts, const Tensor& k, const Tensor& v) {
   call.ignore({"qk_matmul_output_mode"});
   const std::optional<Tensor> mask = call.has(3) ? std::optional(mask_of(call, k.size(2))) : std::nullopt;
-  return in_layout_of_query(call, attention(parts.q, k, v, mask, parts.scale, call.flag("is_causal", false)));
+  return in_layout_of_query(call,
+                            attention(parts.q, k, v, mask, parts.scale, Causal(call.flag("is_causal", false)), true));
 }
 
-/// softmax(q k^T * scale, capped, masked) v: Lathe's attention, or step by step. softmax_precision is at least kept:
+/// softmax(q k^T * scale, capped, masked) v: Lathe's attention, or step by step. A query that sees no key gives 0.
+/// softmax_precision is at least kept:
 /// softmax is computed in f32 or f64.
 Results attention_op(const OpCall& call) {
   const AttentionParts parts = attention_parts(call);
@@ -109,7 +127,7 @@ Results attention_op(const OpCall& call) {
   const Tensor products = matmul(q, k.transpose(2, 3)) * parts.scale;
   const Tensor capped = soft_cap > 0 ? tanh(products / soft_cap) * soft_cap : products;
   const Tensor masked = with_masks(call, parts, capped);
-  const Tensor weights = softmax(masked.to(precision), -1);
+  const Tensor weights = softmax(masked.to(precision), -1, true);
   const Tensor y = in_layout_of_query(call, matmul(weights.to(v.dtype()), v));
   const Tensor scores[] = {products, capped, masked, weights.to(q.dtype())};
   return {y, parts.k, parts.v, scores[mode]};
@@ -135,14 +153,16 @@ Results rotary_embedding(const OpCall& call) {
   return {given.rank() == 3 ? merged_heads(y) : y};
 }
 
-constexpr std::string_view attention_attributes =
-    "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision";
-
 }  // namespace
 
 std::span<const OpRecord> attention_ops() {
   static constexpr OpRecord records[] = {
-      {"Attention", 23, latest, attention_attributes, attention_op},
+      {"Attention", 23, 24,
+       "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision", attention_op},
+      {"Attention", 25, latest,
+       "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale softcap "
+       "softmax_precision",
+       attention_op},
       {"RotaryEmbedding", 23, latest, "interleaved num_heads rotary_embedding_dim", rotary_embedding},
   };
   return records;
