@@ -60,7 +60,8 @@ Text rms_norm_of(const OpExport& op) {
   return op.count() > 1 ? op.add("Mul", {scaled, op[1]}) : scaled;
 }
 
-/// No offset; a row without keys is NaN. The scale is an f32.
+/// No offset. A query that sees no key gives 0 in ONNX; one of a graph without zero_masked gives NaN, and is exported
+/// all the same. The scale is an f32.
 bool has_attention(const ir::Node& node, Operands operands, std::int64_t opset) {
   if (opset < 23 || node.type.dtype == f64) return false;
   if (node.attrs.get<bool>("offset") || node.attrs.get<bool>("zero_masked")) return false;

@@ -89,6 +89,9 @@ Tensor in_layout_of_query(const OpCall& call, const Tensor& y) {
   return call.operand(0).rank() == 3 ? merged_heads(y) : y;
 }
 
+/// Whether a query may see no key. A causal mask alone leaves it the first one.
+bool may_hide_all(const OpCall& call) { return call.has(3) || call.has(6) || has_window(call); }
+
 /// Whether Lathe's attention has all that the node has: no cap, no past before a causal mask, no window, no lengths,
 /// and only the first result.
 bool is_plain(const OpCall& call, const AttentionParts& parts) {
@@ -105,8 +108,8 @@ bool is_plain(const OpCall& call, const AttentionParts& parts) {
 Tensor plain_attention(const OpCall& call, const AttentionParts& parts, const Tensor& k, const Tensor& v) {
   call.ignore({"qk_matmul_output_mode"});
   const std::optional<Tensor> mask = call.has(3) ? std::optional(mask_of(call, k.size(2))) : std::nullopt;
-  return in_layout_of_query(call,
-                            attention(parts.q, k, v, mask, parts.scale, Causal(call.flag("is_causal", false)), true));
+  return in_layout_of_query(
+      call, attention(parts.q, k, v, mask, parts.scale, Causal(call.flag("is_causal", false)), may_hide_all(call)));
 }
 
 /// softmax(q k^T * scale, capped, masked) v: Lathe's attention, or step by step. A query that sees no key gives 0.
@@ -127,7 +130,7 @@ Results attention_op(const OpCall& call) {
   const Tensor products = matmul(q, k.transpose(2, 3)) * parts.scale;
   const Tensor capped = soft_cap > 0 ? tanh(products / soft_cap) * soft_cap : products;
   const Tensor masked = with_masks(call, parts, capped);
-  const Tensor weights = softmax(masked.to(precision), -1, true);
+  const Tensor weights = softmax(masked.to(precision), -1, may_hide_all(call));
   const Tensor y = in_layout_of_query(call, matmul(weights.to(v.dtype()), v));
   const Tensor scores[] = {products, capped, masked, weights.to(q.dtype())};
   return {y, parts.k, parts.v, scores[mode]};
