@@ -160,6 +160,10 @@ TEST_CASE("model: IR text gets a loss and a training step", "[tools]") {
   const auto frozen =
       run_lathe(scratch, "model - --loss cross_entropy:logits,ids --step --freeze wpe --fix-dim B=3 < logits.lathe");
   CHECK_THAT(frozen.out, Contains("input %ids: i64[B=3, T]") && Contains("update %wte") && !Contains("update %wpe"));
+  scratch.write("vector.lathe",
+                "graph @g(input %x: f32[n, 2], parameter %w: f32[2]) {\n  %0 = mul %x, %w\n"
+                "  output \"y\" %0\n}\n");
+  CHECK_THAT(run_lathe(scratch, "model vector.lathe --loss mse:y,t --step").out, Contains("update %w"));
   CHECK_THAT(run_lathe(scratch, "model logits.lathe --values v.safetensors").err,
              Contains("--values has no effect on logits.lathe, IR text  [usage]"));
   CHECK_THAT(run_lathe(scratch, "model logits.lathe --step").err,
