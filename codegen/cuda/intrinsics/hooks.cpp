@@ -5,11 +5,12 @@
 namespace lathe::cuda {
 
 extern const HookFamily copy_hooks, mma_hooks, wgmma_hooks, pipeline_hooks, box_hooks, exchange_hooks, pair_hooks,
-    fast_math_hooks, grid_hooks, block_order_hooks;
+    fast_math_hooks, awaited_hooks, grid_hooks, block_order_hooks;
 
 std::span<const HookFamily> hook_families() {
-  static const HookFamily all[] = {copy_hooks,     mma_hooks,  wgmma_hooks,     pipeline_hooks, box_hooks,
-                                   exchange_hooks, pair_hooks, fast_math_hooks, grid_hooks,     block_order_hooks};
+  static const HookFamily all[] = {copy_hooks,    mma_hooks,      wgmma_hooks,      pipeline_hooks,
+                                   box_hooks,     exchange_hooks, pair_hooks,       fast_math_hooks,
+                                   awaited_hooks, grid_hooks,     block_order_hooks};
   return all;
 }
 
