@@ -39,6 +39,20 @@ std::string AccessText::load(const Instruction& in, const KernelText& text) cons
   return fmt::format("load{}{}{}({}{}, {})", aligned, masked, count, mask, buffer, index);
 }
 
+std::optional<AccessText::Look> AccessText::look(const Instruction& in, const KernelText& text) const {
+  const int lanes = in.type.lanes;
+  const bool is_branch = in.mask != none && (lanes == 1 || kernel_.values[in.mask].op == Opcode::broadcast);
+  if (in.op != Opcode::load || is_branch) return std::nullopt;
+  std::string form, element = fmt::format("{}, {}", text.buffer(in.buffer), text.value(in.args[0]));
+  if (in.mask != none) {
+    form = "_if", element = fmt::format("{}, {}", text.value(in.mask), element);
+  } else if (lanes > 1) {
+    if (!is_aligned(in.buffer, in.args[0], lanes, in.alignment)) return std::nullopt;
+    form = fmt::format("_aligned<{}>", lanes);
+  }
+  return Look{fmt::format("look{}({})", form, element), fmt::format("settled{}({}, {{}})", form, element)};
+}
+
 std::string AccessText::store(const kernel::Store& s, const std::string& stored, const KernelText& text) const {
   const int lanes = kernel_.values[s.value].type.lanes;
   const std::string& buffer = text.buffer(s.buffer);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "codegen/cuda/index/divisibility.h"
@@ -15,6 +16,13 @@ class AccessText {
   explicit AccessText(const kernel::Kernel& kernel) : kernel_(kernel), divisors_(known_divisors(kernel)) {}
 
   std::string load(const kernel::Instruction& in, const KernelText& text) const;
+  /// The two parts of a load of awaited elements: one loads their words, and the other one waits until they have been
+  /// written. `settled` is a format string, whose argument is the name of the words.
+  struct Look {
+    std::string words, settled;
+  };
+  /// Returns nothing if the elements are not adjacent, or without a mask not aligned, or all of them have one mask.
+  std::optional<Look> look(const kernel::Instruction& in, const KernelText& text) const;
   /// `stored`: the text of the value.
   std::string store(const kernel::Store& s, const std::string& stored, const KernelText& text) const;
 

@@ -15,6 +15,7 @@
 #include "codegen/cuda/intrinsics/hooks.h"
 #include "codegen/cuda/mapping.h"
 #include "codegen/cuda/names.h"
+#include "codegen/cuda/phases/awaited_loads.h"
 #include "codegen/cuda/phases/phase_text.h"
 #include "codegen/cuda/prelude/prelude.h"
 #include "codegen/cuda/uses.h"
@@ -37,9 +38,6 @@ using kernel::ValueId;
 namespace {
 
 constexpr std::size_t longest_inlined = 60;
-/// Threads of a block with accumulator tiles at or above which ptxas needs a limit of one block per multiprocessor.
-/// Without it, ptxas spills.
-constexpr int lone_block_threads = 256;
 constexpr char axes[] = {'x', 'y', 'z'};
 
 /// Where the blocks of a kernel run: as the blocks of the grid, or as those of a phase.
@@ -54,24 +52,12 @@ std::string axis_index(std::string_view indices, const kernel::Loop& s) {
   return fmt::format("{}.{}", indices, axes[axis_of(s.kind)]);
 }
 
-/// Returns by variable whether an intrinsic adds to it.
-std::vector<bool> summed_later(const Kernel& kernel) {
-  std::vector<bool> summed(kernel.vars.size());
-  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+/// Returns whether a loop over the statements is a whole stage.
+bool holds_stage(const Kernel& kernel, const kernel::Block& statements) {
+  return std::ranges::any_of(statements, [&](const kernel::Statement& s) {
     const Instruction* in = kernel::intrinsic_operation(kernel, s);
-    if (!in || kernel::record_of(*in)->sums != kernel::OfSums::adds_later) return;
-    for (const kernel::VarId var : in->machine->vars) summed[static_cast<std::size_t>(var)] = true;
+    return in && hook_of(kernel, *in).is_stage;
   });
-  return summed;
-}
-
-/// Returns the type of a buffer that a kernel gets, or a function that runs a phase of it.
-std::string parameter_type(const Kernel& kernel, int number, const kernel::KernelPhase* phase) {
-  const BufferInfo& buffer = kernel.buffers[static_cast<std::size_t>(number)];
-  const std::string element =
-      fmt::format("{}{}", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype));
-  if (phase && phase->awaits(static_cast<std::size_t>(number))) return fmt::format("const Awaited<{}>", element);
-  return element + (buffer.noalias && kernel.phase_kernels.empty() ? "* __restrict__" : "*");
 }
 
 class Emitter : RegionText {
@@ -83,7 +69,8 @@ class Emitter : RegionText {
         accesses_(kernel),
         indices_(kernel, gpu, indices),
         inlined_(used_once(kernel)),
-        summed_(summed_later(kernel)) {
+        summed_(summed_later(kernel)),
+        awaited_(kernel) {
     values_.resize(kernel.values.size());
     vars_.resize(kernel.vars.size());
     for (const BufferInfo& buffer : kernel.buffers) buffers_.push_back(names_.take(buffer.name));
@@ -99,10 +86,12 @@ class Emitter : RegionText {
 
   std::string run() {
     for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
-    line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(), blocks_at_once());
-    line("{}({}) {{", symbol_of(kernel_), parameters());
+    const int resident = resident_blocks(mapping_, gpu_);
+    line("extern \"C\" __global__ void __launch_bounds__({}{})", mapping_.block_size(),
+         resident > 0 ? fmt::format(", {}", resident) : "");
+    line("{}({}) {{", symbol_of(kernel_), parameter_list(kernel_, phase_, buffers_, dims_, maps_));
     ++depth_;
-    if (has_phases())
+    if (!kernel_.phase_kernels.empty())
       line("ResidentGrid grid(status + 1);");
     else if (mapping_.shared_bytes > gpu_.static_shared_bytes)
       line("extern __shared__ __align__({}) unsigned char shared_memory[];", mapping_.shared_alignment);
@@ -117,9 +106,11 @@ class Emitter : RegionText {
   std::string phase_function(const std::string& symbol, const kernel::KernelPhase& phase, int block_threads) {
     const PhaseMapping mapping = phase_mapping(kernel_, gpu_, block_threads);
     place_ = &in_phase, phase_ = &phase;
+    awaited_.set_phase(phase);
     for (const std::string& note : kernel_.notes) line("// {}", comment_text(note));
     line("LATHE_PHASE u32");
-    line("{}({}, const u64 checks, const u32 first) {{", symbol, parameters());
+    line("{}({}, const u64 checks, const u32 first) {{", symbol,
+         parameter_list(kernel_, phase_, buffers_, dims_, maps_));
     ++depth_;
     for (int i = 0; i < kernel_.parameter_count(); ++i) line("expect_global({});", buffers_[at(i)]);
     if (mapping.shared_bytes > 0) line("__syncthreads();");
@@ -135,15 +126,6 @@ class Emitter : RegionText {
   }
 
  private:
-  /// A block that takes half of the static shared memory has accumulator tiles to keep in registers.
-  std::string blocks_at_once() const {
-    const bool alone = mapping_.block_size() >= lone_block_threads &&
-                       mapping_.shared_bytes >= gpu_.static_shared_bytes / 2 &&
-                       mapping_.shared_bytes <= gpu_.static_shared_bytes;
-    const int blocks = mapping_.blocks_at_once > 0 ? mapping_.blocks_at_once : alone ? 1 : 0;
-    return blocks > 0 ? fmt::format(", {}", blocks) : "";
-  }
-
   template <class... Args>
   void line(fmt::format_string<Args...> text, Args&&... args) {
     out_.append(2 * static_cast<std::size_t>(depth_), ' ');
@@ -151,9 +133,9 @@ class Emitter : RegionText {
     out_ += '\n';
   }
 
-  bool has_phases() const { return !kernel_.phase_kernels.empty(); }
   static std::size_t at(int id) { return static_cast<std::size_t>(id); }
   const Instruction& info(ValueId id) const { return kernel_.values[at(id)]; }
+  bool is(ValueId id, std::int64_t n) const { return info(id).op == Opcode::constant && info(id).integer == n; }
   const Expression& value(ValueId id) const {
     LATHE_ASSERT(id != none && !values_[at(id)].text.empty());
     return values_[at(id)];
@@ -164,19 +146,27 @@ class Emitter : RegionText {
   Expression int64(ValueId id) const { return indices_.int64(id, value(id)); }
   std::string int32(ValueId id) const { return indices_.int32(id, text(id)); }
 
-  std::string parameters() const {
-    std::string list;
-    for (int i = 0; i < kernel_.parameter_count(); ++i)
-      list += fmt::format("{} {}, ", parameter_type(kernel_, i, phase_), buffers_[at(i)]);
-    for (const std::string& dim : dims_) list += fmt::format("const i64 {}, ", dim);
-    list += "u64* const status";
-    for (const std::string& map : maps_) list += fmt::format(", const __grid_constant__ TensorMap {}", map);
-    return list;
+  void block(const kernel::Block& statements) {
+    for (const kernel::Statement& s : statements) {
+      if (role_ && !role_->takes_part(s)) continue;
+      if (awaited_.defers(s)) continue;
+      if (awaited_.end_before(s)) settle();
+      std::visit([this](const auto& node) { statement(node); }, s.node);
+    }
+    settle();
+  }
+  /// Emits the first part of an awaited load; the second one by settle().
+  bool look(ValueId id) {
+    const auto look = awaited_.is_awaited(info(id)) ? accesses_.look(info(id), Words(*this)) : std::nullopt;
+    if (!look) return false;
+    line("const auto v{} = {};", next_value_, look->words);
+    awaited_.add({id, fmt::format(fmt::runtime(look->settled), fmt::format("v{}", next_value_++))});
+    return true;
   }
 
-  void block(const kernel::Block& statements) {
-    for (const kernel::Statement& s : statements)
-      if (!role_ || role_->takes_part(s)) std::visit([this](const auto& node) { statement(node); }, s.node);
+  void settle() {
+    for (const auto& [id, settled] : awaited_.take())
+      settled.empty() ? statement(kernel::Compute{id}) : define(id, settled);
   }
 
   void nested(const kernel::Block& statements) {
@@ -187,11 +177,15 @@ class Emitter : RegionText {
 
   void statement(const kernel::Compute& s) {
     if (info(s.value).type == kernel::no_value) return line("{};", intrinsic_text(s.value));
+    if (look(s.value)) return;
     Expression e = compute(s.value);
-    Expression& known = values_[at(s.value)];
-    if (inlined_[at(s.value)] && e.text.size() <= longest_inlined) return void(known = std::move(e));
-    known = {fmt::format("v{}", next_value_++)};
-    line("const {} {} = {};", indices_.type(s.value), known.text, e.text);
+    if (inlined_[at(s.value)] && e.text.size() <= longest_inlined) return void(values_[at(s.value)] = std::move(e));
+    define(s.value, e.text);
+  }
+
+  void define(ValueId id, std::string_view expression) {
+    values_[at(id)] = {fmt::format("v{}", next_value_++)};
+    line("const {} {} = {};", indices_.type(id), text(id), expression);
   }
 
   /// Computes in 32 bits if all index operands and the result fit; otherwise in 64.
@@ -314,15 +308,10 @@ class Emitter : RegionText {
       return line("}}");
     }
     if (s.kind == LoopKind::unroll) line("#pragma unroll");
-    const bool is_stage = std::any_of(s.body.begin(), s.body.end(), [this](const kernel::Statement& inside) {
-      const Instruction* in = kernel::intrinsic_operation(kernel_, inside);
-      return in && hook_of(kernel_, *in).is_stage;
-    });
-    const bool keeps_loops = role_ && role_->keeps_loops();
-    if (s.kind == LoopKind::serial && (is_stage || holds_region || keeps_loops)) line("#pragma unroll 1");
-    const std::string step = info(s.step).op == Opcode::constant && info(s.step).integer == 1
-                                 ? "++" + index
-                                 : fmt::format("{} += {}", index, text(s.step));
+    if (s.kind == LoopKind::serial &&
+        (holds_stage(kernel_, s.body) || holds_region || (role_ && role_->keeps_loops())))
+      line("#pragma unroll 1");
+    const std::string step = is(s.step, 1) ? "++" + index : fmt::format("{} += {}", index, text(s.step));
     line("for ({4} {0} = {1}; {0} < {2}; {3}) {{", index, text(s.lo), text(s.hi), step, indices_.scalar(s.index));
     nested(s.body);
     line("}}");
@@ -339,9 +328,6 @@ class Emitter : RegionText {
   /// One iteration per block or thread; those beyond the bound are idle.
   void mapped_loop(const kernel::Loop& s, const std::string& index, std::string_view machine, bool all_inside) {
     std::string first = fmt::format("{}({})", indices_.scalar(s.index), machine);
-    const auto is = [&](ValueId id, std::int64_t n) {
-      return info(id).op == Opcode::constant && info(id).integer == n;
-    };
     if (!is(s.step, 1))
       first = fmt::format("{} * {}", first, value(s.step).operation ? "(" + text(s.step) + ")" : text(s.step));
     if (!is(s.lo, 0)) first = fmt::format("{} + {}", text(s.lo), first);
@@ -371,6 +357,7 @@ class Emitter : RegionText {
   const BlockPlace* place_ = &in_grid;
   const kernel::KernelPhase* phase_ = nullptr;  // null: a kernel of its own
   const RegionRole* role_ = nullptr;            // of the enclosing region
+  AwaitedLoads awaited_;
   std::int64_t shared_used_ = 0;
   int next_value_ = 0, next_var_ = 0, next_index_ = 0, depth_ = 0;
 };

@@ -40,6 +40,10 @@ bool has_barrier(const Block& block) {
 
 namespace {
 
+/// Threads of a block with accumulator tiles at or above which ptxas needs a limit of one block per multiprocessor.
+/// Without it, ptxas spills.
+constexpr int lone_block_threads = 256;
+
 std::int64_t trips(std::int64_t lo, std::int64_t hi, std::int64_t step) {
   return lo >= hi ? 0 : (hi - lo - 1) / step + 1;
 }
@@ -235,6 +239,13 @@ std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignme
   const std::int64_t offset = up(used, alignment);
   used = offset + up(bytes, 16);
   return offset;
+}
+
+int resident_blocks(const Mapping& mapping, const GpuInfo& gpu) {
+  const bool alone = mapping.block_size() >= lone_block_threads &&
+                     mapping.shared_bytes >= gpu.static_shared_bytes / 2 &&
+                     mapping.shared_bytes <= gpu.static_shared_bytes;
+  return mapping.blocks_at_once > 0 ? mapping.blocks_at_once : alone ? 1 : 0;
 }
 
 std::int64_t constant_trip_count(const Kernel& kernel, const Loop& loop) {

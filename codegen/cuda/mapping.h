@@ -61,6 +61,10 @@ int shared_alignment(const kernel::Kernel& kernel, kernel::BufferId buffer);
 /// Returns the offset of `bytes` of shared memory allocated after the first `used`, and updates `used`.
 std::int64_t allocate_shared(std::int64_t& used, std::int64_t bytes, int alignment);
 
+/// Returns the number of resident blocks per multiprocessor that ptxas has to leave registers for; 0: no requirement.
+/// Blocks that take half of the static shared memory have accumulator tiles to keep in registers: one.
+int resident_blocks(const Mapping& mapping, const GpuInfo& gpu);
+
 /// Returns the trip count of a loop with constant bounds, otherwise -1.
 std::int64_t constant_trip_count(const kernel::Kernel& kernel, const kernel::Loop& loop);
 

@@ -1,6 +1,8 @@
 #include "codegen/cuda/uses.h"
 
 #include "codegen/cuda/expressions.h"
+#include "ir/kernel/intrinsics/record.h"
+#include "ir/kernel/verify/structure_rules.h"
 
 namespace lathe::cuda {
 
@@ -74,5 +76,15 @@ class Counter {
 }  // namespace
 
 std::vector<bool> used_once(const kernel::Kernel& kernel) { return Counter(kernel).used_once(); }
+
+std::vector<bool> summed_later(const kernel::Kernel& kernel) {
+  std::vector<bool> summed(kernel.vars.size());
+  kernel::for_each_statement(kernel.body, [&](const kernel::Statement& s) {
+    const kernel::Instruction* in = kernel::intrinsic_operation(kernel, s);
+    if (!in || kernel::record_of(*in)->sums != kernel::OfSums::adds_later) return;
+    for (const kernel::VarId var : in->machine->vars) summed[static_cast<std::size_t>(var)] = true;
+  });
+  return summed;
+}
 
 }  // namespace lathe::cuda

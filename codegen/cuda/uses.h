@@ -10,4 +10,7 @@ namespace lathe::cuda {
 /// a value can be emitted at its use.
 std::vector<bool> used_once(const kernel::Kernel& kernel);
 
+/// Returns, by variable, whether an intrinsic adds to it later than where it is executed.
+std::vector<bool> summed_later(const kernel::Kernel& kernel);
+
 }  // namespace lathe::cuda

@@ -26,6 +26,7 @@ constexpr std::string_view every_intrinsic =
   grid_clear s count n
   run_phase 0(read awaited x, write awaited s; m)
   grid_prefetch a[64] count 1024
+  grid_prefetch_rows a[64] count n rows 12 every m most 4096
   grid_barrier
   run_phase 0(read x, write s; 8) checks after 3
   alloc t: bf16[16384] @shared

@@ -106,6 +106,11 @@ TEST_CASE("phases: the verifier checks that awaited elements are cleared, writte
   fails_awaiting("run_phase 0(read x, write awaited y; n)\n",
                  "run_phase 0(read x, write awaited y; n)\n  grid_clear y count n\n", "[grid_race]");
   fails_awaiting("  grid_barrier\n", "  grid_barrier\n  grid_clear z count n\n", "[grid_race]");
+  // Rows may be prefetched from what phases write meanwhile, at a place for prefetches.
+  fails_awaiting("most 4096", "most 0", "[grid_prefetch]");
+  fails_awaiting("  grid_clear y count n\n",
+                 "  grid_prefetch_rows z[0] count cols rows rows every cols most 4096\n  grid_clear y count n\n",
+                 "[grid_prefetch]");
 }
 
 TEST_CASE("phases: the verifier checks arguments, contexts and prefetches") {

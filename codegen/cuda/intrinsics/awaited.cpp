@@ -160,12 +160,24 @@ template <class T>
 struct Awaited<const T> {
   const T* at;
   LATHE_FUNCTION Awaited(const T* p) : at(p) {}
-  LATHE_FUNCTION T operator[](i64 i) const {
-    WordOf<T> word;
-    await([&] { return !is_absent(word = peek<WordOf<T>>(at + i)); });
-    return of_word<T>(word);
-  }
+  LATHE_FUNCTION T operator[](i64 i) const;
 };
+
+/// A load of awaited elements in two parts: look() loads their words, and settled() waits until they have been written.
+/// Several loads overlap if all looks are before the first settled().
+template <class T>
+LATHE_FUNCTION WordOf<T> look(Awaited<const T> p, i64 at) {
+  return peek<WordOf<T>>(p.at + at);
+}
+template <class T>
+LATHE_FUNCTION T settled(Awaited<const T> p, i64 at, WordOf<T> word) {
+  if (is_absent(word)) await([&] { return !is_absent(word = peek<WordOf<T>>(p.at + at)); });
+  return of_word<T>(word);
+}
+template <class T>
+LATHE_FUNCTION T Awaited<const T>::operator[](i64 i) const {
+  return settled(*this, i, look(*this, i));
+}
 
 /// Loads the elements index(i) for which here(i).
 template <int N, class T, class Here, class Index>
@@ -186,11 +198,14 @@ LATHE_FUNCTION vec<T, N> await_lanes(const T* p, const Here& here, const Index& 
   return r;
 }
 template <int N, class T>
-LATHE_FUNCTION vec<T, N> load_aligned(Awaited<const T> p, i64 at) {
-  constexpr int bytes = sizeof(T), count = N * bytes / 4;
-  static_assert(N * bytes % 4 == 0);
-  vec<u32, count> words;
-  await([&] { return !has_absent<bytes>(words = peek_words<count>(p.at + at)); });
+LATHE_FUNCTION vec<u32, N * int(sizeof(T)) / 4> look_aligned(Awaited<const T> p, i64 at) {
+  static_assert(N * sizeof(T) % 4 == 0);
+  return peek_words<N * int(sizeof(T)) / 4>(p.at + at);
+}
+template <int N, class T>
+LATHE_FUNCTION vec<T, N> settled_aligned(Awaited<const T> p, i64 at, vec<u32, N * int(sizeof(T)) / 4> words) {
+  constexpr int bytes = sizeof(T);
+  if (has_absent<bytes>(words)) await([&] { return !has_absent<bytes>(words = look_aligned<N>(p, at)); });
   vec<T, N> r;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
@@ -202,6 +217,25 @@ LATHE_FUNCTION vec<T, N> load_aligned(Awaited<const T> p, i64 at) {
       r.lane[i] = of_word<T>(u64(words.lane[2 * i]) | u64(words.lane[2 * i + 1]) << 32);
   }
   return r;
+}
+template <class T, int N>
+LATHE_FUNCTION vec<WordOf<T>, N> look_if(vec<bool, N> mask, Awaited<const T> p, i64 at) {
+  vec<WordOf<T>, N> words{};
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    if (mask.lane[i]) words.lane[i] = peek<WordOf<T>>(p.at + at + i);
+  return words;
+}
+template <class T, int N>
+LATHE_FUNCTION vec<T, N> settled_if(vec<bool, N> mask, Awaited<const T> p, i64 at, vec<WordOf<T>, N> words) {
+  vec<T, N> r;
+#pragma unroll
+  for (int i = 0; i < N; ++i) r.lane[i] = mask.lane[i] ? settled(p, at + i, words.lane[i]) : T{};
+  return r;
+}
+template <int N, class T>
+LATHE_FUNCTION vec<T, N> load_aligned(Awaited<const T> p, i64 at) {
+  return settled_aligned<N>(p, at, look_aligned<N>(p, at));
 }
 template <int N, class T>
 LATHE_FUNCTION vec<T, N> load(Awaited<const T> p, i64 at) {
@@ -289,9 +323,10 @@ LATHE_FUNCTION void scatter_if(vec<bool, N> mask, Awaited<T> p, vec<Index, N> at
 }
 )cuda";
 
-constexpr std::string_view awaited_words[] = {"Awaited",    "WordOf",     "WordOfBytes", "await",       "await_lanes",
-                                              "has_absent", "is_absent",  "of_word",     "peek",        "peek_words",
-                                              "poke",       "poke_words", "word_of",     "written_word"};
+constexpr std::string_view awaited_words[] = {
+    "Awaited",      "WordOf",     "WordOfBytes", "await",           "await_lanes", "has_absent",  "look",
+    "look_aligned", "look_if",    "settled",     "settled_aligned", "settled_if",  "is_absent",   "of_word",
+    "peek",         "peek_words", "poke",        "poke_words",      "word_of",     "written_word"};
 
 }  // namespace
 

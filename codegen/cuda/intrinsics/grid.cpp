@@ -29,16 +29,25 @@ bool is_before_barrier(const kernel::Instruction& prefetch, const kernel::Kernel
   for (const kernel::Statement& s : kernel.body) {
     const kernel::Instruction* in = kernel::intrinsic_operation(kernel, s);
     is_after = is_after || in == &prefetch;
-    if (is_after && kernel::record_of(*in) != &kernel::grid_prefetch_record)
+    if (is_after && !kernel::is_grid_prefetch(kernel::record_of(*in)))
       return kernel::record_of(*in) == &kernel::grid_barrier_record;
   }
   return false;
 }
 
+std::string_view arrival_before(const kernel::Instruction& prefetch, const KernelText& k) {
+  return is_before_barrier(prefetch, k.kernel()) ? "grid.arrive(), " : "";
+}
+
 std::string prefetch_call(const kernel::Instruction& in, const KernelText& k) {
-  const auto prefetch = kernel::GridPrefetch::of(in);
-  return fmt::format("{}grid.prefetch({}, {}, {})", is_before_barrier(in, k.kernel()) ? "grid.arrive(), " : "",
-                     k.buffer(prefetch.from), k.arg(0), k.arg(1));
+  return fmt::format("{}grid.prefetch({}, {}, {})", arrival_before(in, k),
+                     k.buffer(kernel::GridPrefetch::of(in).from), k.arg(0), k.arg(1));
+}
+
+std::string prefetch_rows_call(const kernel::Instruction& in, const KernelText& k) {
+  const auto prefetch = kernel::GridPrefetchRows::of(in);
+  return fmt::format("{}grid.prefetch_rows({}, {}, {}, {}, {}, {})", arrival_before(in, k), k.buffer(prefetch.from),
+                     k.arg(0), k.arg(1), k.arg(2), k.arg(3), prefetch.most);
 }
 
 std::string clear_call(const kernel::Instruction& in, const KernelText& k) {
@@ -130,6 +139,20 @@ struct PhaseBlock {
   }
 };
 
+/// Prefetches the cache lines of rows that are `stride` bytes apart; each thread of the grid takes some. Not inlined,
+/// because addresses would stay in registers from one wait to the next.
+[[maybe_unused]] LATHE_PHASE void prefetch_lines(const char* start, i64 row_bytes, i64 rows, i64 stride) {
+  const u32 lines = u32((row_bytes + 127) / 128), count = lines * u32(rows);
+  for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    const char* const at = start + i / lines * stride + i % lines * 128;
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#else
+    shim_prefetch(at);
+#endif
+  }
+}
+
 /// The barrier of all threads of a resident grid. Each round adds 2^31 to the word: block 0 adds what the others, which
 /// add 1 each, leave. So the highest bit flips when the last block arrives, and the word needs no reset.
 struct ResidentGrid {
@@ -179,18 +202,16 @@ struct ResidentGrid {
     }
     __syncthreads();
   }
-  /// Prefetches elements into L2, a cache line of 128 bytes at a time, between the arrival at a barrier and its wait.
+  /// Prefetches elements into L2 between the arrival at a barrier and its wait, or before a phase.
   template <class T>
   LATHE_FUNCTION void prefetch(const T* from, i64 first, i64 count) const {
-    const char* const start = reinterpret_cast<const char*>(from + first);
-    const i64 bytes = count * i64(sizeof(T)), step = i64(gridDim.x) * blockDim.x * 128;
-    for (i64 at = (i64(blockIdx.x) * blockDim.x + threadIdx.x) * 128; at < bytes; at += step) {
-#ifdef __CUDA_ARCH__
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(start + at));
-#else
-      shim_prefetch(start + at);
-#endif
-    }
+    prefetch_lines(reinterpret_cast<const char*>(from + first), count * i64(sizeof(T)), 1, 0);
+  }
+  /// Same for `count` elements every `stride`, `rows` times, or the first ones of each row if these are more than `most`.
+  template <class T>
+  LATHE_FUNCTION void prefetch_rows(const T* from, i64 first, i64 count, i64 rows, i64 stride, i64 most) const {
+    const i64 of_row = count * rows > most ? most / rows : count;
+    prefetch_lines(reinterpret_cast<const char*>(from + first), of_row * i64(sizeof(T)), rows, stride * i64(sizeof(T)));
   }
   /// Sets all bits of the elements, which start at a multiple of 16 bytes.
   template <class T>
@@ -205,12 +226,13 @@ struct ResidentGrid {
 };
 )cuda";
 
-constexpr std::string_view grid_words[] = {"BlockIndex", "PhaseBlock",    "ResidentGrid", "block_count",
-                                           "checks",     "expect_global", "first",        "grid",
-                                           "phase",      "phase_memory"};
+constexpr std::string_view grid_words[] = {"BlockIndex", "PhaseBlock",    "ResidentGrid",  "block_count",
+                                           "checks",     "expect_global", "first",         "grid",
+                                           "phase",      "phase_memory",  "prefetch_lines"};
 constexpr IntrinsicHook grid_table[] = {{&kernel::run_phase_record, phase_call},
                                         {&kernel::grid_barrier_record, barrier_call},
                                         {&kernel::grid_prefetch_record, prefetch_call},
+                                        {&kernel::grid_prefetch_rows_record, prefetch_rows_call},
                                         {&kernel::grid_clear_record, clear_call}};
 
 }  // namespace

@@ -57,6 +57,15 @@ int axes_of(const Kernel& kernel) {
   return static_cast<int>(axes);
 }
 
+/// Returns the type of a buffer that a kernel gets, or a function that runs a phase of it.
+std::string parameter_type(const Kernel& kernel, int number, const kernel::KernelPhase* phase) {
+  const kernel::BufferInfo& buffer = kernel.buffers[static_cast<std::size_t>(number)];
+  const std::string element =
+      fmt::format("{}{}", buffer.access == kernel::Access::read ? "const " : "", name(buffer.dtype));
+  if (phase && phase->awaits(static_cast<std::size_t>(number))) return fmt::format("const Awaited<{}>", element);
+  return element + (buffer.noalias && kernel.phase_kernels.empty() ? "* __restrict__" : "*");
+}
+
 }  // namespace
 
 std::string phase_block_text(const Kernel& phase, const PhaseMapping& mapping, int block_threads,
@@ -65,6 +74,18 @@ std::string phase_block_text(const Kernel& phase, const PhaseMapping& mapping, i
   return fmt::format("PhaseBlock<{}, {}, {}, {}, {}, {}, {}, {}> phase(first, {}, {}, {})", x, y, z, mapping.held,
                      mapping.at_once, block_threads, mapping.shared_bytes, axes_of(phase),
                      blocks_along(phase, 0, dims), blocks_along(phase, 1, dims), blocks_along(phase, 2, dims));
+}
+
+std::string parameter_list(const Kernel& kernel, const kernel::KernelPhase* phase,
+                           std::span<const std::string> buffers, std::span<const std::string> dims,
+                           std::span<const std::string> maps) {
+  std::string list;
+  for (int i = 0; i < kernel.parameter_count(); ++i)
+    list += fmt::format("{} {}, ", parameter_type(kernel, i, phase), buffers[static_cast<std::size_t>(i)]);
+  for (const std::string& dim : dims) list += fmt::format("const i64 {}, ", dim);
+  list += "u64* const status";
+  for (const std::string& map : maps) list += fmt::format(", const __grid_constant__ TensorMap {}", map);
+  return list;
 }
 
 }  // namespace lathe::cuda

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "codegen/cuda/phases/phase_mapping.h"
+#include "ir/kernel/phases.h"
 
 namespace lathe::cuda {
 
@@ -12,5 +13,11 @@ namespace lathe::cuda {
 /// whose names in the text are given. Throws InternalError [block_bounds] like grid_of().
 std::string phase_block_text(const kernel::Kernel& phase, const PhaseMapping& mapping, int block_threads,
                              std::span<const std::string> dims);
+
+/// Returns the parameters of a kernel, or of the function that runs a phase of it: buffers, dims, the status word and
+/// tensor maps, by their names in the text.
+std::string parameter_list(const kernel::Kernel& kernel, const kernel::KernelPhase* phase,
+                           std::span<const std::string> buffers, std::span<const std::string> dims,
+                           std::span<const std::string> maps);
 
 }  // namespace lathe::cuda

@@ -32,5 +32,6 @@ bool holds_region(const Statement& statement, const IntrinsicRegionRecord* recor
 bool holds_region(const Block& statements, const IntrinsicRegionRecord* record = nullptr);
 
 inline const Instruction& value(const Kernel& kernel, ValueId id) { return kernel.values[id]; }
+inline bool is_cast(const Instruction& in) { return in.op == Opcode::scalar && in.scalar_op == ScalarOp::cast; }
 
 }  // namespace lathe::kernel

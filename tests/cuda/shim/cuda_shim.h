@@ -64,7 +64,7 @@ void __syncwarp();
 void shim_part_barrier(unsigned first, unsigned threads);
 /// The dynamic shared memory of the block.
 unsigned char* shim_dynamic_shared();
-/// prefetch.global.L2 of a resident grid, as a read of the first byte.
+/// prefetch.global.L2 of a resident grid. Reads no value: other blocks may write the line meanwhile.
 void shim_prefetch(const void* line);
 /// ld.acquire, red.release.add, and a wait until the highest bit differs from that of `before`, on a word that the
 /// blocks of a resident grid share.

@@ -108,6 +108,7 @@ inline std::string awaiting_text() {
   run_phase 1(read awaited y, write awaited sums; rows, cols) checks after 2
   run_phase 0(read awaited y, write awaited z; n)
   grid_prefetch w[0] count 40
+  grid_prefetch_rows z[0] count cols rows rows every cols most 4096
   run_phase 2(read awaited sums, read awaited z, read w, write out; rows, cols)
 }
 )";

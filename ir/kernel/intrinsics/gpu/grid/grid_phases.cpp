@@ -20,7 +20,7 @@ bool writes(const IntrinsicBuffer& buffer) { return buffer.access != Access::rea
 void verify_context(const IntrinsicRules& rules, std::string_view what) {
   const auto belongs = [&](const Statement& s) {
     const IntrinsicRecord* record = record_of(rules.kernel, s);
-    return record == &run_phase_record || record == &grid_barrier_record || record == &grid_prefetch_record ||
+    return record == &run_phase_record || record == &grid_barrier_record || is_grid_prefetch(record) ||
            record == &grid_clear_record;
   };
   rules.require(std::ranges::all_of(rules.kernel.body, belongs) && !rules.kernel.phase_kernels.empty(),
@@ -220,6 +220,20 @@ std::string GridBarrier::text(const IntrinsicText&) const { return "grid_barrier
 GridBarrier GridBarrier::parse(IntrinsicReader&) { return {}; }
 void GridBarrier::interpret(const IntrinsicRun&, ValueId, Thread&) const {}
 
+namespace {
+
+/// Throws [grid_prefetch] unless a grid_barrier or a phase follows, after other prefetches at most.
+void verify_before_wait(const IntrinsicRules& rules) {
+  const Block& body = rules.kernel.body;
+  const auto own = std::ranges::find_if(
+      body, [&](const Statement& s) { return intrinsic_operation(rules.kernel, s) == &rules.in; });
+  const IntrinsicRecord* next = own + 1 < body.end() ? record_of(rules.kernel, own[1]) : nullptr;
+  rules.require(is_grid_prefetch(next) || next == &grid_barrier_record || next == &run_phase_record, "grid_prefetch",
+                "a {} that is not before a grid_barrier or a phase", record_of(rules.in)->name);
+}
+
+}  // namespace
+
 constinit const IntrinsicRecord grid_prefetch_record =
     intrinsic_record<GridPrefetch>({.name = "grid_prefetch", .args = {2, 2}, .buffers = {1, 1}});
 
@@ -232,12 +246,7 @@ void GridPrefetch::verify(const IntrinsicRules& rules) const {
   const BufferInfo& buffer = rules.buffer(from);
   rules.require(buffer.space == Space::parameter && buffer.access == Access::read, "grid_prefetch",
                 "a grid_prefetch of {}, which is no parameter that is only read", buffer.name);
-  const Block& body = rules.kernel.body;
-  const auto own = std::ranges::find_if(
-      body, [&](const Statement& s) { return intrinsic_operation(rules.kernel, s) == &rules.in; });
-  const IntrinsicRecord* next = own + 1 < body.end() ? record_of(rules.kernel, own[1]) : nullptr;
-  rules.require(next == &grid_prefetch_record || next == &grid_barrier_record || next == &run_phase_record,
-                "grid_prefetch", "a grid_prefetch that is not before a grid_barrier or a phase");
+  verify_before_wait(rules);
   for (const ValueId id : {first, count}) {
     rules.want(id, {i64, 1}, "a number of a grid_prefetch");
     rules.require(rules.value(id).op == Opcode::constant && rules.value(id).integer >= 0, "grid_prefetch",
@@ -258,6 +267,51 @@ GridPrefetch GridPrefetch::parse(IntrinsicReader& in) {
 }
 
 void GridPrefetch::interpret(const IntrinsicRun&, ValueId, Thread&) const {}
+
+constinit const IntrinsicRecord grid_prefetch_rows_record = intrinsic_record<GridPrefetchRows>(
+    {.name = "grid_prefetch_rows", .args = {4, 4}, .buffers = {1, 1}, .attributes = 1});
+
+Instruction GridPrefetchRows::instruction() const {
+  return intrinsic_instruction(
+      {.record = &grid_prefetch_rows_record, .buffers = {{from, Access::read}}, .attributes = {most}},
+      {first, count, rows, stride});
+}
+
+void GridPrefetchRows::verify(const IntrinsicRules& rules) const {
+  verify_context(rules, "a grid_prefetch_rows");
+  const BufferInfo& buffer = rules.buffer(from);
+  rules.require(buffer.space == Space::parameter, "grid_prefetch",
+                "a grid_prefetch_rows of {}, which is no parameter", buffer.name);
+  verify_before_wait(rules);
+  for (const ValueId id : {first, count, rows, stride}) {
+    rules.want(id, {i64, 1}, "a number of a grid_prefetch_rows");
+    const Instruction& in = rules.value(id);
+    rules.require(in.op == Opcode::dim || (in.op == Opcode::constant && in.integer >= 0), "grid_prefetch",
+                  "a grid_prefetch_rows of elements that are neither numbers nor dims");
+  }
+  rules.require(most > 0, "grid_prefetch", "a grid_prefetch_rows of at most {} elements", most);
+}
+
+std::string GridPrefetchRows::text(const IntrinsicText& text) const {
+  return fmt::format("grid_prefetch_rows {}[{}] count {} rows {} every {} most {}", text.buffer(from),
+                     text.value(first), text.value(count), text.value(rows), text.value(stride), most);
+}
+
+GridPrefetchRows GridPrefetchRows::parse(IntrinsicReader& in) {
+  GridPrefetchRows made{.from = in.buffer()};
+  made.first = in.element();
+  in.expect("count");
+  made.count = in.value();
+  in.expect("rows");
+  made.rows = in.value();
+  in.expect("every");
+  made.stride = in.value();
+  in.expect("most");
+  made.most = in.number();
+  return made;
+}
+
+void GridPrefetchRows::interpret(const IntrinsicRun&, ValueId, Thread&) const {}
 
 constinit const IntrinsicRecord grid_clear_record =
     intrinsic_record<GridClear>({.name = "grid_clear", .args = {1, 1}, .buffers = {1, 1}});
@@ -302,7 +356,7 @@ void GridClear::interpret(const IntrinsicRun& run, ValueId, Thread& thread) cons
 
 namespace {
 constexpr const IntrinsicRecord* phase_records[] = {&run_phase_record, &grid_barrier_record, &grid_prefetch_record,
-                                                    &grid_clear_record};
+                                                    &grid_prefetch_rows_record, &grid_clear_record};
 }  // namespace
 extern const IntrinsicFamily phase_intrinsics;
 constinit const IntrinsicFamily phase_intrinsics{.operations = phase_records};

@@ -78,4 +78,29 @@ struct GridPrefetch {
 };
 extern const IntrinsicRecord grid_prefetch_record;
 
+/// Prefetches elements [first + i * stride, first + i * stride + count) of a parameter for each i in [0, rows), like
+/// GridPrefetch, but at most `most` elements of all rows together, and as many of each row. Sizes may be dims: the
+/// rows in use of a cache. Phases may write the parameter: a prefetch reads no value.
+struct GridPrefetchRows {
+  BufferId from = none;
+  ValueId first = none, count = none, rows = none, stride = none;  ///< numbers or dims
+  std::int64_t most = 0;
+
+  static GridPrefetchRows of(const Instruction& in) {
+    return {in.machine->buffers[0].id, in.args[0], in.args[1], in.args[2], in.args[3], in.machine->attributes[0]};
+  }
+  Instruction instruction() const;
+  /// Requires a kernel of phases (phase_context), a parameter and numbers or dims, and what GridPrefetch requires of
+  /// its place (grid_prefetch).
+  void verify(const IntrinsicRules& rules) const;
+  std::string text(const IntrinsicText& text) const;
+  static GridPrefetchRows parse(IntrinsicReader& in);
+  void interpret(const IntrinsicRun& run, ValueId id, Thread& thread) const;
+};
+extern const IntrinsicRecord grid_prefetch_rows_record;
+
+inline bool is_grid_prefetch(const IntrinsicRecord* record) {
+  return record == &grid_prefetch_record || record == &grid_prefetch_rows_record;
+}
+
 }  // namespace lathe::kernel
