@@ -12,9 +12,9 @@ using kernel::Access;
 
 namespace {
 
-constexpr std::int64_t most_loads = 4;    ///< awaited loads of a thread that take about as long as a barrier
-constexpr std::int64_t late_size = 4096;  ///< assumed for a size that is bound late
+constexpr std::int64_t most_loads = 4;  ///< awaited loads of a thread that take about as long as a barrier
 constexpr std::int64_t load_bytes = 16;
+constexpr std::int64_t most_overlapped = 8;  ///< loads of a thread that wait together
 
 /// The phases that access a buffer, by their numbers; -1: none.
 struct BufferUse {
@@ -127,35 +127,82 @@ class Planner {
   PhasePlan plan_;
 };
 
+/// Returns a lower bound of an index, where the thread, the block and sizes count as 0.
+std::int64_t least(const kernel::Kernel& kernel, kernel::ValueId id) {
+  const kernel::Instruction& in = kernel::value(kernel, id);
+  if (in.op == kernel::Opcode::constant) return in.integer;
+  if (in.op != kernel::Opcode::scalar || in.scalar_op != ScalarOp::add) return 0;
+  return least(kernel, in.args[0]) + least(kernel, in.args[1]);
+}
+
+/// Returns an upper bound of an index, where what is not known counts as a late size.
+std::int64_t most(const kernel::Kernel& kernel, kernel::ValueId id) {
+  const kernel::Instruction& in = kernel::value(kernel, id);
+  if (in.op == kernel::Opcode::constant) return in.integer;
+  if (in.op != kernel::Opcode::scalar || in.scalar_op != ScalarOp::min) return late_length;
+  return std::min(most(kernel, in.args[0]), most(kernel, in.args[1]));
+}
+
 /// Returns how often a loop runs in a thread. Where it starts may depend on the thread.
 std::int64_t trips_of(const kernel::Kernel& kernel, const kernel::Loop& loop) {
   if (loop.kind != kernel::LoopKind::serial && loop.kind != kernel::LoopKind::unroll) return 1;
-  const auto number = [&](kernel::ValueId id, std::int64_t otherwise) {
-    const kernel::Instruction& in = kernel::value(kernel, id);
-    return in.op == kernel::Opcode::constant ? in.integer : otherwise;
-  };
-  const std::int64_t lo = number(loop.lo, 0), hi = number(loop.hi, late_size), step = number(loop.step, 1);
-  return std::max<std::int64_t>((hi - lo + step - 1) / step, 0);
+  const std::int64_t step = std::max<std::int64_t>(least(kernel, loop.step), 1);
+  return std::max<std::int64_t>((most(kernel, loop.hi) - least(kernel, loop.lo) + step - 1) / step, 0);
 }
 
-std::int64_t loads_in(const kernel::Kernel& kernel, const kernel::Block& statements, kernel::BufferId parameter) {
-  std::int64_t loads = 0;
-  for (const kernel::Statement& s : statements) {
-    if (const auto* compute = std::get_if<kernel::Compute>(&s.node)) {
-      const kernel::Instruction& in = kernel::value(kernel, compute->value);
-      const std::int64_t bytes = in.type.lanes * static_cast<std::int64_t>(size_in_bytes(in.type.scalar));
-      if (in.buffer == parameter) loads += (bytes + load_bytes - 1) / load_bytes;
-    } else if (const auto* branch = std::get_if<kernel::Branch>(&s.node)) {
-      loads +=
-          std::max(loads_in(kernel, branch->then_block, parameter), loads_in(kernel, branch->else_block, parameter));
-    } else if (const auto* loop = std::get_if<kernel::Loop>(&s.node)) {
-      loads += trips_of(kernel, *loop) * loads_in(kernel, loop->body, parameter);
+/// Counts the loads of a parameter that a thread executes one after the other. Those that nothing uses before the
+/// next one overlap (codegen/cuda/emitter.cpp), as many as a thread has registers for.
+class LoadCount {
+ public:
+  LoadCount(const kernel::Kernel& kernel, kernel::BufferId parameter) : kernel_(kernel), parameter_(parameter) {}
+
+  std::int64_t in(const kernel::Block& statements) {
+    std::int64_t loads = 0;
+    for (const kernel::Statement& s : statements) {
+      if (const auto* compute = std::get_if<kernel::Compute>(&s.node)) {
+        note(compute->value, loads);
+        continue;
+      }
+      end_group(loads);
+      if (const auto* branch = std::get_if<kernel::Branch>(&s.node))
+        loads += std::max(in(branch->then_block), in(branch->else_block));
+      else if (const auto* loop = std::get_if<kernel::Loop>(&s.node))
+        loads += trips_of(kernel_, *loop) * in(loop->body);
     }
+    end_group(loads);
+    return loads;
   }
-  return loads;
-}
+
+ private:
+  void note(kernel::ValueId id, std::int64_t& loads) {
+    const kernel::Instruction& in = kernel::value(kernel_, id);
+    const auto is_in_group = [&](kernel::ValueId arg) { return std::ranges::find(group_, arg) != group_.end(); };
+    if (kernel::is_cast(in) && is_in_group(in.args[0])) return group_.push_back(id);
+    if (is_in_group(in.mask) || std::ranges::any_of(in.args, is_in_group)) end_group(loads);
+    if (in.buffer != parameter_) return;
+    const std::int64_t bytes = in.type.lanes * static_cast<std::int64_t>(size_in_bytes(in.type.scalar));
+    group_.push_back(id);
+    in_group_ += (bytes + load_bytes - 1) / load_bytes;
+  }
+  void end_group(std::int64_t& loads) {
+    loads += (in_group_ + most_overlapped - 1) / most_overlapped;
+    in_group_ = 0;
+    group_.clear();
+  }
+
+  const kernel::Kernel& kernel_;
+  kernel::BufferId parameter_;
+  std::vector<kernel::ValueId> group_;  // loads that nothing has used, and casts of them
+  std::int64_t in_group_ = 0;           // vectors that they load
+};
 
 }  // namespace
+
+std::int64_t nominal_size(const Dim& size, std::int64_t late) {
+  DimBindings bound;
+  for (const std::string& name : size.unknowns()) bound[name] = late;
+  return size.evaluate(bound);
+}
 
 Access both(Access a, Access b) { return a == b ? a : Access::read_write; }
 
@@ -170,7 +217,7 @@ PhasePlan plan_phases(std::span<const PhaseAccesses> phases, const std::vector<b
 }
 
 std::int64_t loads_of_thread(const kernel::Kernel& kernel, kernel::BufferId parameter) {
-  return loads_in(kernel, kernel.body, parameter);
+  return LoadCount(kernel, parameter).in(kernel.body);
 }
 
 }  // namespace lathe::gpu

@@ -5,8 +5,14 @@
 #include <vector>
 
 #include "ir/kernel/kernel.h"
+#include "ir/support/dim.h"
 
 namespace lathe::gpu {
+
+/// Assumed for a size that is bound late, such as the length of a cache, where phases wait and what they prefetch.
+inline constexpr std::int64_t late_length = 2048;
+/// Returns a size with `late` for what is bound late.
+std::int64_t nominal_size(const Dim& size, std::int64_t late);
 
 /// Returns the access of two accesses together.
 kernel::Access both(kernel::Access a, kernel::Access b);

@@ -201,6 +201,27 @@ TEST_CASE("row operands: a block loads each element once, and its first weights 
   }
 }
 
+TEST_CASE(
+    "row operands: of rows of any length, a thread loads the first elements once, and those of all rows at a time") {
+  for (const int rows : {1, 4}) {
+    const std::string text = fmt::format(R"(graph @late(input %s: bf16[3, {0}, t], input %v: bf16[3, t, 16]) {{
+  %1 = softmax %s {{dim=-1}}
+  %2 = matmul %1, %v
+  output "y" %2
+}})",
+                                         rows);
+    const Program program = ProgramInterpreter(ir::parse_graph(text, "late"), lower_gpu_sm_90a).program();
+    REQUIRE(program.launches.size() == 1);
+    const Launch& launch = program.launches[0];
+    const kernel::Kernel& kernel = program.kernels[static_cast<std::size_t>(launch.kernel)];
+    const auto s = std::ranges::find_if(
+        launch.buffers, [&](int b) { return program.buffers[static_cast<std::size_t>(b)].name == "s"; });
+    const auto loads = gpu::loads_of_thread(kernel, static_cast<kernel::BufferId>(s - launch.buffers.begin()));
+    INFO(rows << " rows");
+    CHECK(loads <= (rows == 1 ? 1 : 4));  // those of later chunks included
+  }
+}
+
 TEST_CASE("row operands: NVRTC spills nothing") {
   const auto nvrtc = test::local_nvrtc();
   if (!nvrtc) return;

@@ -121,7 +121,33 @@ TEST_CASE("phase plan: loads of a thread, one after the other") {
   }
 })",
                                                      "loads");
-  CHECK(gpu::loads_of_thread(kernel, 0) == 2 + 3 * (1 + 2));
+  CHECK(gpu::loads_of_thread(kernel, 0) == 1 + 3 * (1 + 2));
   CHECK(gpu::loads_of_thread(kernel, 1) > 100);
   CHECK(gpu::loads_of_thread(kernel, 2) == 0);
+}
+
+TEST_CASE("phase plan: loads that nothing uses before the next one overlap, and known bounds of loops count") {
+  const kernel::Kernel kernel = kernel::parse_kernel(R"(kernel @k(x: read f32, w: read f32, y: write f32; n) {
+  for i0 in 0..n step 64 @block.x {
+    for i1 in 0..64 step 1 @thread.x {
+      %0 = load x[i1] : f32x4
+      %1 = load w[i1] : f32x4
+      %2 = load x[i0] : f32x4
+      %3 = add %0, %2 : f32x4
+      %4 = load x[n] : f32x4
+      store y[i1] = %3
+      %5 = min n, 512 : i64
+      for i2 in 0..%5 step 256 @serial {
+        %6 = load w[i2] : f32x4
+      }
+      %7 = add i1, 2048 : i64
+      for i3 in %7..n step 256 @serial {
+        %8 = load w[i3] : f32x4
+      }
+    }
+  }
+})",
+                                                     "overlapped");
+  CHECK(gpu::loads_of_thread(kernel, 0) == 2);
+  CHECK(gpu::loads_of_thread(kernel, 1) == 1 + 512 / 256);
 }

@@ -1,5 +1,8 @@
 #include "passes/gpu/gemm/gemv/gemv.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "ir/kernel/intrinsics/gpu/exchange.h"
 #include "passes/gpu/gemm/gemv/row_operand.h"
 #include "passes/gpu/program_vectors.h"
@@ -15,7 +18,8 @@ namespace {
 
 /// Blocks of a matmul that computes its left operand: more would compute it more often, and all of them are resident.
 constexpr std::int64_t most_blocks = 2 * estimated_multiprocessors;
-constexpr int most_early_rows = 2;  // whose registers leave room for loads that precede the left operand
+constexpr unsigned sum_registers = 32;  // registers of a thread
+constexpr int most_early_rows = 2;      // whose registers leave room for loads that precede the left operand
 
 /// Returns a scope with what is the same for all elements of the depth, such as a row that a cache gets.
 ElementwiseEmitter::Scope scope_of_column(const ProductParts::Side& right, Value batch, Value column, int lanes,
@@ -50,7 +54,9 @@ class Gemv {
         left_(parts_, rows_),
         plan_(plan(lowering)),
         starts_in_tile_(!left_.is_computed() || has_one_tile()),
-        loads_early_(can_load_early()) {}
+        loads_early_(can_load_early()) {
+    if (starts_in_tile_) left_.keep_first_chunk();
+  }
 
   KernelContext::Built run() {
     if (!left_.is_computed())
@@ -67,7 +73,10 @@ class Gemv {
   GemvPlan plan(const GpuContext& lowering) const {
     const GpuInfo& gpu = lowering.gpu;
     const ProductOperands& o = operands_;
-    const int lanes = program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute);
+    // Sums of all lanes of all rows are in registers.
+    const int lanes =
+        std::min(program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute),
+                 std::max(1, static_cast<int>(std::bit_floor(sum_registers / static_cast<unsigned>(rows_)))));
     const auto bytes = static_cast<int>(size_in_bytes(o.compute));
     const auto shared = [&](int threads) { return gpu.static_shared_bytes - left_.shared_bytes(threads); };
     return along_k_ ? plan_dots(gpu, lanes, (o.batch * o.n).value(), o.k.value())
@@ -127,7 +136,14 @@ class Gemv {
   /// Runs body(first, count) for ranges of the depth whose left operand is at hand.
   void for_ranges_of_depth(Value thread, Value batch, const std::function<void(Value, Value)>& body) {
     if (!left_.is_computed() || left_.is_whole()) return body(b_.index(0), parts_.k);
-    b_.for_loop(b_.index(0), parts_.k, left_.chunk(), [&](Value first) {
+    const bool keeps_first = left_.keeps_first_chunk();
+    if (keeps_first) {
+      const Value count = kernel::min(parts_.k, left_.chunk());
+      left_.compute_kept(thread, batch, count, plan_.lanes);
+      body(b_.index(0), count);
+      b_.barrier();
+    }
+    b_.for_loop(b_.index(keeps_first ? left_.chunk() : 0), parts_.k, left_.chunk(), [&](Value first) {
       const Value count = kernel::min(parts_.k - first, left_.chunk());
       left_.compute(thread, batch, first, count, plan_.lanes);
       body(first, count);
