@@ -39,8 +39,13 @@ KernelContext::Built KernelContext::finish() {
   launch.info.role = role_;
   launch.info.multiplier = multiplier_;
   launch.info.missed = missed_;
-  for (std::size_t p = 0; p < order_.size(); ++p)
+  for (std::size_t p = 0; p < order_.size(); ++p) {
     if (in_part_.contains(order_[p])) launch.partial.push_back(static_cast<int>(p));
+    const auto rows = rows_read_.find(order_[p]);
+    if (rows == rows_read_.end()) continue;
+    launch.rows_read.push_back(rows->second);
+    launch.rows_read.back().parameter = static_cast<int>(p);
+  }
   return {builder.finish(), std::move(launch), touched_};
 }
 

@@ -34,6 +34,9 @@ class KernelContext {
   /// Sets how many elements of some buffers the kernel reads and writes; the default is all elements.
   void touches(const std::map<int, Dim>& elements) { touched_.insert(elements.begin(), elements.end()); }
 
+  /// Sets which elements of some buffers the kernel reads; parameters are set by finish().
+  void reads_rows(const std::map<int, RowsRead>& rows) { rows_read_.insert(rows.begin(), rows.end()); }
+
   /// Marks a buffer that the kernel writes only partially, preserving the rest.
   void writes_part_of(int buffer) { in_part_.insert(buffer); }
 
@@ -64,6 +67,7 @@ class KernelContext {
   std::vector<Dim> dims_;
   std::vector<std::string> checks_;
   std::map<int, Dim> touched_;
+  std::map<int, RowsRead> rows_read_;
   std::set<int> in_part_;
 };
 

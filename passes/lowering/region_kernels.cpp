@@ -56,6 +56,7 @@ void declare_buffers(KernelContext& context, const std::vector<const Elementwise
     if (is_part) context.writes_part_of(buffer);
   }
   context.touches(touched_elements(programs, lowering));
+  context.reads_rows(rows_read(programs, lowering));
 }
 
 kernel::Value reduction_identity(kernel::Builder& b, const ElementwiseInstruction& reduce) {

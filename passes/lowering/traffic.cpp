@@ -1,6 +1,7 @@
 #include "passes/lowering/traffic.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace lathe {
 
@@ -19,6 +20,41 @@ std::uint64_t dims_of(const Linear& form) {
   for (std::size_t d = 0; d < form.coefficients.size(); ++d)
     if (!form.coefficients[d].is(0)) bits |= std::uint64_t{1} << d;
   return bits;
+}
+
+/// A dim of a load: its size, and the distance of adjacent elements.
+struct StridedDim {
+  Dim size, stride;
+};
+
+/// Takes the dims that continue a run of `size` elements at `stride`, and returns its size with them.
+Dim taken_run(std::vector<StridedDim>& dims, const Dim& stride, Dim size) {
+  for (;;) {
+    const auto next = std::ranges::find(dims, stride * size, &StridedDim::stride);
+    if (next == dims.end()) return size;
+    size = size * next->size;
+    dims.erase(next);
+  }
+}
+
+/// Returns what a form reads, as rows at one distance; nothing if it is not that.
+std::optional<RowsRead> rows_of(const ElementwiseProgram& program, const Linear& form) {
+  std::vector<StridedDim> dims;
+  for (int d = 0; d < program.domain.rank(); ++d)
+    if (const Dim& stride = form.coefficients[d]; !stride.is(0) && !program.domain[d].is(1))
+      dims.push_back({program.domain[d].unnamed(), stride});
+  RowsRead read{.first = form.offset};
+  read.count = taken_run(dims, 1, 1);
+  for (std::size_t inner = 0; inner < dims.size(); ++inner) {
+    std::vector<StridedDim> outer = dims;
+    const StridedDim row = dims[inner];
+    outer.erase(outer.begin() + static_cast<std::ptrdiff_t>(inner));
+    read.stride = row.stride, read.rows = taken_run(outer, row.stride, row.size);
+    if (outer.empty()) return read;
+  }
+  if (!dims.empty()) return std::nullopt;
+  read.rows = 1;
+  return read;
 }
 
 /// The smaller of two sizes if their difference has the same sign for all dims; otherwise `a`.
@@ -67,6 +103,26 @@ std::map<int, Dim> touched_elements(const std::vector<const ElementwiseProgram*>
     at->second = at->second + smaller(read.elements, read.size);
   }
   return touched;
+}
+
+std::map<int, RowsRead> rows_read(const std::vector<const ElementwiseProgram*>& programs,
+                                  const LoweringContext& lowering) {
+  std::map<int, std::optional<RowsRead>> found;
+  for (const ElementwiseProgram* program : programs)
+    for (const ElementwiseInstruction& code : program->code) {
+      if (!code.buffer.valid()) continue;
+      const ir::Node& node = lowering.graph[code.buffer];
+      std::optional<RowsRead> read;
+      const bool is_cache = node.op->name.value == "state" || node.op->name.value == "update_rows";
+      if (code.kind == ElementwiseInstruction::Kind::load && is_cache) read = rows_of(*program, code.form);
+      if (read && read->count * read->rows == node.type.shape.numel().unnamed()) read.reset();
+      const auto [at, is_new] = found.try_emplace(lowering.buffer_of(code.buffer), read);
+      if (!is_new && at->second != read) at->second.reset();
+    }
+  std::map<int, RowsRead> rows;
+  for (const auto& [buffer, read] : found)
+    if (read) rows.emplace(buffer, *read);
+  return rows;
 }
 
 Dim launch_bytes(const kernel::Kernel& kernel, const Launch& launch, const std::vector<ProgramBuffer>& buffers,

@@ -64,6 +64,14 @@ struct SizeCondition {
   bool operator==(const SizeCondition&) const = default;
 };
 
+/// The elements of a parameter that a launch reads, if they are rows at one distance: [first + i * stride, first + i
+/// * stride + count) for each i in [0, rows). For the rows in use of a cache.
+struct RowsRead {
+  int parameter = -1;
+  Dim first = 0, count = 0, rows = 0, stride = 0;
+  bool operator==(const RowsRead&) const = default;
+};
+
 /// One run of one kernel over bound buffers.
 struct Launch {
   int kernel = -1;                              ///< index into Program::kernels
@@ -77,6 +85,7 @@ struct Launch {
   std::vector<std::string> checks;              ///< error message of the kernel's check i + 1
   std::optional<SizeCondition> condition = {};  ///< if set, the launch is skipped unless the condition holds
   std::vector<int> partial = {};                ///< parameters that it writes only partially, preserving the rest
+  std::vector<RowsRead> rows_read = {};         ///< of states of which it reads a part
   /// The first node of the region, if this launch computes one part of it. The launches of the other parts are
   /// independent of this one, and have the same checks or none. -1 otherwise.
   int part_of = -1;

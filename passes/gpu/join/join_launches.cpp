@@ -14,14 +14,12 @@ constexpr int least_launches = 4;  ///< fewer do not pay for a cooperative launc
 constexpr std::int64_t most_bytes = 8 << 20;
 /// Of a product, which reads its weights once: a GEMV. Any size of it is limited by memory bandwidth.
 constexpr std::int64_t most_flops_per_byte = 16;
-constexpr std::int64_t l2_share = 4;         ///< a barrier prefetches weights up to this part of L2 ahead
-constexpr std::int64_t nominal_size = 4096;  ///< assumed for a size that is bound late, such as the length of a cache
+/// Waits prefetch weights and caches up to this part of L2 ahead, in eighths. Both halves of L2 may hold a copy.
+constexpr std::int64_t l2_eighths = 3;
+constexpr std::int64_t most_late_size =
+    4096;  ///< assumed for a size that is bound late, such as the length of a cache
 
-std::int64_t nominal(const Dim& size) {
-  DimBindings bound;
-  for (const std::string& name : size.unknowns()) bound[name] = nominal_size;
-  return size.evaluate(bound);
-}
+std::int64_t nominal(const Dim& size) { return nominal_size(size, most_late_size); }
 
 class Joiner {
  public:
@@ -36,7 +34,8 @@ class Joiner {
       for (end = first; end < count && is_joined(end) && joined.has_room_for(launches_[end]); ++end)
         joined.add(launches_[end]);
       if (end - first < least_launches) continue;
-      program_.joined.push_back({first, end, std::move(joined).finish(program_, known_, gpu_.l2_bytes / l2_share)});
+      Launch launch = std::move(joined).finish(program_, known_, gpu_.l2_bytes / 8 * l2_eighths);
+      program_.joined.push_back({first, end, std::move(launch)});
     }
   }
 

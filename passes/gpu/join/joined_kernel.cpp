@@ -17,8 +17,9 @@ using kernel::Access;
 
 namespace {
 
-constexpr std::size_t most_arguments = 500;      ///< of 8 bytes; a kernel of CUDA 12.0 has up to 4096 bytes
-constexpr std::int64_t short_bytes = 256 << 10;  ///< memory traffic of a phase that one or a few blocks run
+constexpr std::size_t most_arguments = 500;         ///< of 8 bytes; a kernel of CUDA 12.0 has up to 4096 bytes
+constexpr std::int64_t short_bytes = 256 << 10;     ///< memory traffic of a phase that one or a few blocks run
+constexpr std::int64_t most_cache_bytes = 4 << 20;  ///< of a cache that are prefetched: a part of the window
 
 }  // namespace
 
@@ -96,8 +97,9 @@ void JoinedKernel::note_accesses(const Launch& launch, const kernel::KernelPhase
 }
 
 /// Notes the parameters and constants of a known size that the launch reads completely: its memory traffic is at
-/// least their bytes. A lookup in a table has less.
+/// least their bytes. A lookup in a table has less. Notes the rows in use of caches too.
 void JoinedKernel::note_weights(const Launch& launch) {
+  for (const RowsRead& read : launch.rows_read) note_rows(launch, read);
   const auto traffic = launch.bytes.value();
   const kernel::Kernel& run = program_.kernels[launch.kernel];
   for (std::size_t p = 0; p < launch.buffers.size() && traffic; ++p) {
@@ -110,10 +112,19 @@ void JoinedKernel::note_weights(const Launch& launch) {
   }
 }
 
+void JoinedKernel::note_rows(const Launch& launch, const RowsRead& read) {
+  const int buffer = launch.buffers[static_cast<std::size_t>(read.parameter)];
+  if (program_.buffers[buffer].kind != ProgramBuffer::Kind::state) return;
+  const auto bytes = static_cast<std::int64_t>(size_in_bytes(program_.buffers[buffer].dtype));
+  const std::int64_t elements = nominal_size(read.count * read.rows, late_length);
+  streams_.push_back({static_cast<int>(phases_.size()) - 1, parameters_.at(buffer),
+                      std::min(elements, most_cache_bytes / bytes), bytes, read});
+}
+
 PrefetchPlan JoinedKernel::prefetches(std::int64_t window) const {
   std::vector<StreamedBuffer> weights;
   for (const StreamedBuffer& stream : streams_)
-    if (kernel_.buffers[stream.buffer].access == Access::read) weights.push_back(stream);
+    if (stream.rows || kernel_.buffers[stream.buffer].access == Access::read) weights.push_back(stream);
   return {std::move(weights), window};
 }
 
@@ -132,6 +143,14 @@ void JoinedKernel::clear(const std::vector<int>& buffers) {
             .instruction());
 }
 
+kernel::Instruction JoinedKernel::prefetch_of(const PrefetchPlan::Range& range) {
+  if (!range.rows) return kernel::GridPrefetch{range.buffer, dim(range.first), dim(range.count)}.instruction();
+  const RowsRead& rows = *range.rows;
+  return kernel::GridPrefetchRows{range.buffer,   dim(rows.first),  dim(rows.count),
+                                  dim(rows.rows), dim(rows.stride), range.count}
+      .instruction();
+}
+
 /// Adds the kernel to the program, or returns one that differs only in names: identical layers share it.
 int JoinedKernel::add_kernel(Program& program, JoinedKernels& known) {
   const auto number = static_cast<int>(program.kernels.size());
@@ -148,8 +167,7 @@ int JoinedKernel::add_kernel(Program& program, JoinedKernels& known) {
 Launch JoinedKernel::finish(Program& program, JoinedKernels& known, std::int64_t window) && {
   PrefetchPlan weights = prefetches(window);
   const auto prefetch = [&](int before) {
-    for (const auto& [buffer, first, count] : weights.before(before))
-      put(kernel::GridPrefetch{buffer, dim(first), dim(count)}.instruction());
+    for (const PrefetchPlan::Range& range : weights.before(before)) put(prefetch_of(range));
   };
   const PhasePlan all = plan();
   clear(all.cleared);

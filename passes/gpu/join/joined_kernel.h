@@ -33,9 +33,11 @@ class JoinedKernel {
   kernel::ValueId dim(const Dim& size);
   void note_accesses(const Launch& launch, const kernel::KernelPhase& phase);
   void note_weights(const Launch& launch);
+  void note_rows(const Launch& launch, const RowsRead& read);
   PhasePlan plan() const;
   void clear(const std::vector<int>& buffers);
   PrefetchPlan prefetches(std::int64_t window) const;
+  kernel::Instruction prefetch_of(const PrefetchPlan::Range& range);
   void put(kernel::Instruction instruction);
   int add_kernel(Program& program, JoinedKernels& known);
 
@@ -47,7 +49,7 @@ class JoinedKernel {
   std::map<int, kernel::BufferId> parameters_;  ///< by buffer of the program
   std::vector<kernel::KernelPhase> phases_;     ///< by launch
   std::vector<PhaseAccesses> accesses_;         ///< by launch
-  std::vector<StreamedBuffer> streams_;         ///< weights, unless a phase writes them
+  std::vector<StreamedBuffer> streams_;         ///< weights, unless a phase writes them, and caches
   std::int64_t checks_ = 0;                     ///< of all launches
 };
 

@@ -8,6 +8,15 @@ namespace {
 constexpr std::int64_t least_bytes = 4096;  ///< of a prefetch, unless it is the rest of a buffer
 }  // namespace
 
+/// Returns how many of the next elements of a stream fit the window now: all that are left, or whole pages. Rows are
+/// prefetched all at once, when there is room for them.
+std::int64_t PrefetchPlan::next_count(const StreamedBuffer& stream) const {
+  const std::int64_t left = stream.elements - next_element_, room = (window_ - ahead_) / stream.element_bytes;
+  if (room >= left) return left;
+  const std::int64_t unit = least_bytes / stream.element_bytes;
+  return stream.rows ? 0 : room / unit * unit;
+}
+
 std::vector<PrefetchPlan::Range> PrefetchPlan::before(int phase) {
   // Earlier phases have read their weights, whether prefetched or not.
   for (; unread_ < streams_.size() && streams_[unread_].phase < phase; ++unread_) {
@@ -19,11 +28,9 @@ std::vector<PrefetchPlan::Range> PrefetchPlan::before(int phase) {
   std::vector<Range> ranges;
   while (next_ < streams_.size()) {
     const StreamedBuffer& stream = streams_[next_];
-    const std::int64_t left = stream.elements - next_element_, room = (window_ - ahead_) / stream.element_bytes;
-    if (room < left && room * stream.element_bytes < least_bytes) break;
-    const std::int64_t unit = least_bytes / stream.element_bytes;
-    const std::int64_t count = room < left ? room / unit * unit : left;
-    if (count > 0) ranges.push_back({stream.buffer, next_element_, count});
+    const std::int64_t count = next_count(stream);
+    if (count == 0 && stream.elements > 0) break;
+    if (count > 0) ranges.push_back({stream.buffer, next_element_, count, stream.rows});
     ahead_ += count * stream.element_bytes;
     next_element_ += count;
     if (next_element_ < stream.elements) break;

@@ -135,6 +135,9 @@ class Verifier {
                                             kernel().parameter_count(), kernel().dims.size()));
     if (use().largest_code > count(l.checks))
       fail("program_arguments", fmt::format("{} messages for check {}", l.checks.size(), use().largest_code));
+    for (const RowsRead& read : l.rows_read)
+      if (read.parameter < 0 || read.parameter >= count(l.buffers))
+        fail("program_arguments", fmt::format("rows of parameter {}, of {}", read.parameter, l.buffers.size()));
     std::map<int, std::size_t> seen;
     for (std::size_t p = 0; p < l.buffers.size(); ++p) {
       const kernel::BufferInfo& parameter = kernel().buffers[p];

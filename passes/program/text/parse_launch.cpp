@@ -58,12 +58,25 @@ class LaunchParser {
       into.condition = condition();
     } else if (in_.accept_word("partial")) {
       parse_list(in_, [&] { into.partial.push_back(parse_int(in_, 0, "the number of a parameter")); });
+    } else if (in_.accept_word("reads")) {
+      into.rows_read.push_back(rows_read());
     } else if (in_.accept_word("part")) {
       in_.expect_word("of");
       into.part_of = parse_value(in_).index;
     } else {
-      in_.fail_expected("work, flops, bytes, if, partial or part");
+      in_.fail_expected("work, flops, bytes, if, partial, reads or part");
     }
+  }
+
+  /// "3 from 0 count 64*length rows 12 every 64*capacity"
+  RowsRead rows_read() {
+    RowsRead made{.parameter = static_cast<int>(parse_int(in_, 0, "the number of a parameter"))};
+    for (const auto& [word, size] :
+         {std::pair{"from", &made.first}, {"count", &made.count}, {"rows", &made.rows}, {"every", &made.stride}}) {
+      in_.expect_word(word);
+      *size = parse_dim(in_);
+    }
+    return made;
   }
 
   /// "B*T below 96" or "B*T from 96"

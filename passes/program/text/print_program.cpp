@@ -107,6 +107,9 @@ class ProgramPrinter {
       text_ += fmt::format(", if {} {} {}", condition->size.to_string(), condition->is_below ? "below" : "from",
                            condition->limit);
     if (!launch.partial.empty()) text_ += fmt::format(", partial [{}]", fmt::join(launch.partial, ", "));
+    for (const RowsRead& read : launch.rows_read)
+      text_ += fmt::format(", reads {} from {} count {} rows {} every {}", read.parameter, read.first.to_string(),
+                           read.count.to_string(), read.rows.to_string(), read.stride.to_string());
     if (launch.part_of >= 0) text_ += fmt::format(", part of %{}", launch.part_of);
     const bool at_op = !launch.info.ops.empty() && launch.info.ops.back().loc == launch.loc;
     if (!at_op) text_ += location(launch.loc);

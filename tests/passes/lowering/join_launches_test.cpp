@@ -152,6 +152,14 @@ TEST_CASE("prefetch plan: each element once, in order, at most a window ahead of
   CHECK(plan.before(5).empty());
 }
 
+TEST_CASE("prefetch plan: the rows in use of a cache are prefetched all at once, when there is room for them") {
+  const RowsRead rows{.parameter = 0, .count = Dim("n"), .rows = 4, .stride = 4096};
+  PrefetchPlan plan({{1, 10, 2048, 4}, {2, 11, 3072, 4, rows}, {3, 12, 1024, 4}}, 16 << 10);
+  CHECK(plan.before(1) == std::vector<Range>{{10, 0, 2048}});
+  CHECK(plan.before(2) == std::vector<Range>{{11, 0, 3072, rows}, {12, 0, 1024}});
+  CHECK(plan.before(3).empty());
+}
+
 TEST_CASE(
     "prefetch plan: weights of the kernel's phases, but no tables that it looks up rows in, nor what it writes") {
   const auto prefetched = [](const std::string& graph) {
@@ -179,4 +187,36 @@ TEST_CASE(
   output "y" %6
   update %s <- %7
 })") == std::vector<std::string>{"u", "w"});
+}
+
+TEST_CASE("prefetch plan: a step prefetches the rows in use of its caches, ahead of the phases that read them") {
+  const std::string graph = R"(graph @g(input %x: f32[1, 256], input %at: i64[1], parameter %w: f32[256, 256],
+                                       parameter %v: f32[256, 256], state %cache: f32[4, capacity, 64]) {
+  %1 = matmul %x, %w
+  %2 = softmax %1 {dim=1}
+  %3 = matmul %2, %v
+  %4 = view %3 {shape=[4, 1, 64]}
+  %5 = update_rows %cache, %at, %4 {dim=1}
+  %6 = slice %cache {dim=1, start=0, stop=n}
+  %7 = contract %4, %6 {spec="bmk,bnk->bmn"}
+  output "p" %2
+  output "y" %7
+  update %cache <- %5
+})";
+  const Program program = joined(graph);
+  REQUIRE(program.joined.size() == 1);
+  const auto reads = [](const Launch& launch) { return !launch.rows_read.empty(); };
+  const auto launch = std::ranges::find_if(program.launches, reads);
+  REQUIRE(launch != program.launches.end());
+  CHECK(std::ranges::count_if(program.launches, reads) == 1);
+  const RowsRead& read = launch->rows_read[0];
+  CHECK(program.buffers[static_cast<std::size_t>(launch->buffers[static_cast<std::size_t>(read.parameter)])].name ==
+        "cache");
+  CHECK(read == RowsRead{read.parameter, 0, Dim("n") * 64, 4, Dim("capacity") * 64});
+  const std::string text = print_program(program);
+  CHECK_THAT(text, Contains("from 0 count 64*n rows 4 every 64*capacity"));
+  CHECK(print_program(parse_program(text)) == text);
+  const auto prefetch = text.find("grid_prefetch_rows");
+  REQUIRE(prefetch != std::string::npos);
+  CHECK(text.find("run_phase", prefetch) != std::string::npos);
 }

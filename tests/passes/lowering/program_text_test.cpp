@@ -259,7 +259,8 @@ TEST_CASE("program text: errors name the position and the expectation", "[loweri
            "p:6:20: 1 buffers and 1 dims are given, and @exp has 2 and 1");
   rejected("factor, y)", "facto, y)", "p:11:39: there is no buffer facto");
   rejected("as \"element-wise\", work", "as \"elementwise\", work", "p:7:6: there is no \"elementwise\"");
-  rejected("bytes 8*n\nregion", "byte 8*n\nregion", "p:7:30: expected work, flops, bytes, if, partial or part");
+  rejected("bytes 8*n\nregion", "byte 8*n\nregion",
+           "p:7:30: expected work, flops, bytes, if, partial, reads or part");
   rejected("%2 exp \"e\"", "%2 expo \"e\"", "p:5:6: there is no op 'expo'");
   rejected("input x: f32[n]", "input x: f33[n]", "p:16:10: expected a dtype, such as f32, found 'f33'");
   rejected("buffer factor: constant", "buffer factor: konstant", "p:22:16: expected input, state, output, constant");

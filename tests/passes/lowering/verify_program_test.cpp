@@ -123,6 +123,8 @@ TEST_CASE("verify program: rejects missing kernels and buffers", "[program]") {
 TEST_CASE("verify program: launch arguments match the kernel parameters", "[program]") {
   refused([](Program& p) { p.launches[0].buffers.push_back(1); }, "3 buffers and 1 dims for 2 and 1, in launch 0",
           "program_arguments");
+  refused([](Program& p) { p.launches[0].rows_read = {{.parameter = 2}}; }, "rows of parameter 2, of 2",
+          "program_arguments");
   refused([](Program& p) { p.launches[0].dims.clear(); }, "2 buffers and 0 dims for 2 and 1", "program_arguments");
   refused(
       [](Program& p) {
