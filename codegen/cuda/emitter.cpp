@@ -52,7 +52,7 @@ std::string axis_index(std::string_view indices, const kernel::Loop& s) {
   return fmt::format("{}.{}", indices, axes[axis_of(s.kind)]);
 }
 
-/// Returns whether a loop over the statements is a whole stage.
+/// Whether one of the statements is that of a hook with IntrinsicHook::is_stage.
 bool holds_stage(const Kernel& kernel, const kernel::Block& statements) {
   return std::ranges::any_of(statements, [&](const kernel::Statement& s) {
     const Instruction* in = kernel::intrinsic_operation(kernel, s);
@@ -163,7 +163,6 @@ class Emitter : RegionText {
     awaited_.add({id, fmt::format(fmt::runtime(look->settled), fmt::format("v{}", next_value_++))});
     return true;
   }
-
   void settle() {
     for (const auto& [id, settled] : awaited_.take())
       settled.empty() ? statement(kernel::Compute{id}) : define(id, settled);

@@ -21,6 +21,17 @@ constexpr std::int64_t most_blocks = 2 * estimated_multiprocessors;
 constexpr unsigned sum_registers = 32;  // registers of a thread
 constexpr int most_early_rows = 2;      // whose registers leave room for loads that precede the left operand
 
+/// Returns the lanes of a thread whose sums, of all lanes of all rows, are in registers.
+int most_lanes(int rows) {
+  return std::max(1, static_cast<int>(std::bit_floor(sum_registers / static_cast<unsigned>(rows))));
+}
+
+/// The most blocks per batch of a matmul that computes its left operand; 0: no limit.
+std::int64_t most_blocks_of(const Dim& batch) {
+  const auto batches = batch.value();
+  return batches ? (most_blocks + *batches - 1) / std::max<std::int64_t>(*batches, 1) : 0;
+}
+
 /// Returns a scope with what is the same for all elements of the depth, such as a row that a cache gets.
 ElementwiseEmitter::Scope scope_of_column(const ProductParts::Side& right, Value batch, Value column, int lanes,
                                           Value mask) {
@@ -73,10 +84,8 @@ class Gemv {
   GemvPlan plan(const GpuContext& lowering) const {
     const GpuInfo& gpu = lowering.gpu;
     const ProductOperands& o = operands_;
-    // Sums of all lanes of all rows are in registers.
     const int lanes =
-        std::min(program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute),
-                 std::max(1, static_cast<int>(std::bit_floor(sum_registers / static_cast<unsigned>(rows_)))));
+        std::min(program_vectors(o.right.operand.program, gpu.vectors).lanes(o.compute), most_lanes(rows_));
     const auto bytes = static_cast<int>(size_in_bytes(o.compute));
     const auto shared = [&](int threads) { return gpu.static_shared_bytes - left_.shared_bytes(threads); };
     return along_k_ ? plan_dots(gpu, lanes, (o.batch * o.n).value(), o.k.value())
@@ -86,15 +95,10 @@ class Gemv {
   /// Columns of a block.
   int columns() const { return plan_.threads / plan_.split * (along_k_ ? 1 : plan_.lanes); }
 
-  /// The most blocks per batch of a matmul that computes its left operand; 0: no limit.
-  std::int64_t most_blocks_of_batch() const {
-    const auto batches = operands_.batch.value();
-    return batches ? (most_blocks + *batches - 1) / std::max<std::int64_t>(*batches, 1) : 0;
-  }
   /// Whether a block has one tile, in a matmul that computes its left operand.
   bool has_one_tile() const {
     const auto n = operands_.n.value();
-    const std::int64_t most = most_blocks_of_batch();
+    const std::int64_t most = most_blocks_of(operands_.batch);
     return most == 0 || (n && *n <= most * columns());
   }
 
@@ -110,7 +114,7 @@ class Gemv {
   /// The blocks of a matmul that computes its left operand: each takes several tiles of a batch in turn.
   void blocks(const ProductParts::Tiling& all) {
     const bool is_alone = has_one_tile();
-    const Value each = is_alone ? all.across : kernel::min(all.across, most_blocks_of_batch());
+    const Value each = is_alone ? all.across : kernel::min(all.across, most_blocks_of(operands_.batch));
     const auto one = [&](Value i) {
       const Value first = i % each;
       block(i / each, [&](const Tile& tile) {
@@ -136,19 +140,16 @@ class Gemv {
   /// Runs body(first, count) for ranges of the depth whose left operand is at hand.
   void for_ranges_of_depth(Value thread, Value batch, const std::function<void(Value, Value)>& body) {
     if (!left_.is_computed() || left_.is_whole()) return body(b_.index(0), parts_.k);
-    const bool keeps_first = left_.keeps_first_chunk();
-    if (keeps_first) {
-      const Value count = kernel::min(parts_.k, left_.chunk());
-      left_.compute_kept(thread, batch, count, plan_.lanes);
-      body(b_.index(0), count);
-      b_.barrier();
-    }
-    b_.for_loop(b_.index(keeps_first ? left_.chunk() : 0), parts_.k, left_.chunk(), [&](Value first) {
-      const Value count = kernel::min(parts_.k - first, left_.chunk());
-      left_.compute(thread, batch, first, count, plan_.lanes);
+    const auto range = [&](Value first, Value count, bool is_kept) {
+      is_kept ? left_.compute_kept(thread, batch, count, plan_.lanes)
+              : left_.compute(thread, batch, first, count, plan_.lanes);
       body(first, count);
       b_.barrier();
-    });
+    };
+    const std::int64_t kept = left_.keeps_first_chunk() ? left_.chunk() : 0;
+    if (kept > 0) range(b_.index(0), kernel::min(parts_.k, kept), true);
+    b_.for_loop(b_.index(kept), parts_.k, left_.chunk(),
+                [&](Value first) { range(first, kernel::min(parts_.k - first, left_.chunk()), false); });
   }
 
   /// Prepares the left operand, which may take a wait for other blocks. Before that, a thread runs the loads of its
