@@ -87,12 +87,13 @@ void check_effects(const Location& line, const ir::Graph& graph, const TrainingO
       options.precision == f16 || (scaling.start == usual.start && scaling.growth_interval == usual.growth_interval),
       fmt::format("loss_scaling is set, and precision is {}", name(options.precision)), "train_options",
       "only f16 scales the loss: leave loss_scaling out, or set precision to f16");
-  // Without matrices, matrices() chooses nothing, and that is no mistake.
-  const auto has_parameter = [&](const ParameterFilter& filter) {
-    return std::ranges::any_of(
-        graph.arguments(), [&](ir::ValueId id) { return graph[id].op == &ir::ops::parameter && filter(graph[id]); });
+  // A filter by rank, such as matrices(), may choose nothing in a model of vectors; a misspelled name never does.
+  const auto is_decayed = [&](ir::ValueId id) {
+    ir::Node matrix = graph[id];
+    matrix.type = ir::TensorType::contiguous(matrix.type.dtype, {1, 1});
+    return graph[id].op == &ir::ops::parameter && (options.decayed(graph[id]) || options.decayed(matrix));
   };
-  require_at(line, !options.decayed || has_parameter(options.decayed) || !has_parameter(matrices()),
+  require_at(line, !options.decayed || std::ranges::any_of(graph.arguments(), is_decayed),
              "`decayed` chooses no parameter of the graph", "train_options",
              "for no weight decay at all, leave it out and set the optimizer's weight_decay to 0");
   const std::string count = scope_of(options) + ".step";

@@ -96,6 +96,13 @@ TEST_CASE("reporting gradients of no trained parameter is an error") {
              Contains("[reported_gradients]") && Contains("trained are: layer.bias"));
 }
 
+TEST_CASE("weight decay of matrices is no error in a model of vectors") {
+  Graph g("vectors");
+  const Tensor loss = (g.parameter("w", f64, {3}) * g.input("x", f64, {3})).sum();
+  CHECK_NOTHROW(training_step(g, loss, AdamW{}, {.decayed = matrices()}));
+  CHECK_THROWS_WITH(training_step(g, loss, AdamW{}, {.decayed = names_with({"v"})}), Contains("[train_options]"));
+}
+
 TEST_CASE("the optimizer name is part of the names of its states") {
   const Small s;
   const auto states = [&](const TrainingOptions& options) {
