@@ -113,8 +113,9 @@ Tensor attach_loss(const ImportedGraph& imported, const AttachedLoss& loss) {
     case Kind::next_token: {
       require(output.rank() == 3, "logits [B, T, classes]");
       const Tensor tokens = target_of(imported, loss, i64, rows_of(output));
-      const Dim length = output.shape()[1];
-      return cross_entropy(output.slice(1, 0, length - 1), tokens.slice(1, 1, length), ignored);
+      // The last position has no next token. Without a slice, the rows of the logits stay evenly spaced.
+      const Tensor none = imported.graph.full({tokens.size(0), 1}, ignored, i64);
+      return cross_entropy(output, concat({tokens.slice(1, 1, tokens.size(1)).to(i64), none}, 1), ignored);
     }
     case Kind::mse: return mse_loss(output, target_of(imported, loss, output.dtype(), output.shape()));
     case Kind::binary_cross_entropy:
