@@ -29,7 +29,7 @@ class AwaitedLoads {
   bool defers(const kernel::Statement& s);
   /// Whether the second parts are before the statement: it uses a load, or is more than a computation.
   bool end_before(const kernel::Statement& s) const;
-  /// Returns what is to be emitted, in order, and forgets it.
+  /// Returns the loads to emit, in order, and forgets them.
   std::vector<Load> take() { return std::exchange(loads_, {}); }
 
  private:

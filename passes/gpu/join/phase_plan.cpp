@@ -150,8 +150,8 @@ std::int64_t trips_of(const kernel::Kernel& kernel, const kernel::Loop& loop) {
   return std::max<std::int64_t>((most(kernel, loop.hi) - least(kernel, loop.lo) + step - 1) / step, 0);
 }
 
-/// Counts the loads of a parameter that a thread executes one after the other. Those that nothing uses before the
-/// next one overlap (codegen/cuda/emitter.cpp), as many as a thread has registers for.
+/// Counts the loads of a parameter that a thread executes one after the other. Loads overlap if nothing uses them
+/// before the next one (codegen/cuda/emitter.cpp), as many as a thread has registers for.
 class LoadCount {
  public:
   LoadCount(const kernel::Kernel& kernel, kernel::BufferId parameter) : kernel_(kernel), parameter_(parameter) {}
