@@ -12,6 +12,7 @@
 #include "tools/commands/commands.h"
 #include "tools/effective_options.h"
 #include "tools/environment.h"
+#include "tools/inputs/files.h"
 #include "tools/options/adapter_options.h"
 #include "tools/options/division.h"
 #include "tools/options/memory_budget.h"

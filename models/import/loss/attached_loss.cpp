@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/ops/losses.h"
+#include "frontend/ops/ops.h"
 #include "ir/ops/primitives/primitives.h"
 #include "ir/support/error.h"
 #include "ir/support/location.h"

@@ -70,7 +70,7 @@ class LaunchParser {
 
   /// "3 from 0 count 64*length rows 12 every 64*capacity"
   RowsRead rows_read() {
-    RowsRead made{.parameter = static_cast<int>(parse_int(in_, 0, "the number of a parameter"))};
+    RowsRead made{.parameter = parse_int(in_, 0, "the number of a parameter")};
     for (const auto& [word, size] :
          {std::pair{"from", &made.first}, {"count", &made.count}, {"rows", &made.rows}, {"every", &made.stride}}) {
       in_.expect_word(word);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/options/lower_options.h"
+#include "tools/inputs/files.h"
 
 namespace lathe::tools {
 

@@ -71,8 +71,8 @@ class RowOperand {
   std::vector<kernel::Value> sums_of_thread(const std::vector<int>& which, kernel::Value thread, kernel::Value batch,
                                             int lanes);
   void sum_rows(std::vector<RowSum>& sums, kernel::Value thread, kernel::Value batch, int lanes);
-  void add_terms(const std::vector<RowSum>& sums, kernel::Value batch, kernel::Value at, int lanes,
-                 kernel::Value mask, bool is_kept);
+  void add_terms(const std::vector<RowSum>& sums, kernel::Value batch, kernel::Value k, int lanes, kernel::Value mask,
+                 bool is_kept);
   kernel::Value identity_of(const RowSum& sum, int lanes) const;
   void compute_vectors(kernel::Value thread, kernel::Value batch, kernel::Value first, kernel::Value count, int lanes,
                        bool is_kept);
