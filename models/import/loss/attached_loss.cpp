@@ -76,8 +76,7 @@ Shape rows_of(const Tensor& logits) {
 AttachedLoss parse_loss(std::string_view text) {
   const std::string hint = fmt::format(
       "write KIND:OUTPUT,TARGET, such as cross_entropy:logits,labels, or output:OUTPUT for an output that is the "
-      "loss; "
-      "the kinds are {}",
+      "loss; the kinds are {}",
       fmt::join(kind_names(), ", "));
   const std::size_t colon = std::min(text.find(':'), text.size());
   const auto kind = std::ranges::find(kinds, text.substr(0, colon), &std::pair<std::string_view, Kind>::first);
@@ -121,10 +120,7 @@ Tensor attach_loss(const ImportedGraph& imported, const AttachedLoss& loss) {
     case Kind::mse: return mse_loss(output, target_of(imported, loss, output.dtype(), output.shape()));
     case Kind::binary_cross_entropy:
       return binary_cross_entropy_with_logits(output, target_of(imported, loss, output.dtype(), output.shape()));
-    case Kind::output: {
-      require(output.rank() == 0, "a number");
-      return output;
-    }
+    case Kind::output: require(output.rank() == 0, "a number"); return output;
   }
   LATHE_ASSERT(false);
 }

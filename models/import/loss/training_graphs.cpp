@@ -10,17 +10,25 @@
 
 namespace lathe::importing {
 
-ir::Graph loss_graph(const ImportedGraph& imported, const AttachedLoss& loss) {
-  const Tensor value = attach_loss(imported, loss);
+namespace {
+
+/// Attaches the loss, in place of the outputs of the graph.
+Tensor loss_alone(const ImportedGraph& imported, const AttachedLoss& loss) {
+  Tensor value = attach_loss(imported, loss);
   imported.graph.builder().drop_outputs();
-  imported.graph.output("loss", value);
+  return value;
+}
+
+}  // namespace
+
+ir::Graph loss_graph(const ImportedGraph& imported, const AttachedLoss& loss) {
+  imported.graph.output("loss", loss_alone(imported, loss));
   return imported.graph.finish();
 }
 
 TrainingGraphs training_graphs(const ImportedGraph& imported, const AttachedLoss& loss, const Optimizer& optimizer,
                                const TrainingOptions& options) {
-  const Tensor value = attach_loss(imported, loss);
-  imported.graph.builder().drop_outputs();
+  const Tensor value = loss_alone(imported, loss);
   ir::Graph step = training_step(imported.graph, value, optimizer, options);
   imported.graph.output("loss", value);
   return {.forward = imported.graph.finish(), .step = std::move(step)};

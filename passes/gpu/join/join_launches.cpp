@@ -16,8 +16,8 @@ constexpr std::int64_t most_bytes = 8 << 20;
 constexpr std::int64_t most_flops_per_byte = 16;
 /// Waits prefetch weights and caches up to this part of L2 ahead, in eighths. Both halves of L2 may hold a copy.
 constexpr std::int64_t l2_eighths = 3;
-constexpr std::int64_t most_late_size =
-    4096;  ///< assumed for a size that is bound late, such as the length of a cache
+/// Assumed for a size that is bound late, such as the length of a cache.
+constexpr std::int64_t most_late_size = 4096;
 
 std::int64_t nominal(const Dim& size) { return nominal_size(size, most_late_size); }
 
